@@ -1,0 +1,572 @@
+"""A broker or cluster as a client sees it: versions negotiated, leaders found, offset APIs in plain numbers.
+
+Each method is one request at one version and returns what came back as an `Observation` or a small value.
+Only leadership is retried, as every client does; any other error is an answer, and answers are for judging.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from conformance.answers import Observation, Silence
+from conformance.batches import BadBatch, Producer, StoredRecord, decode_batches
+from conformance.specs import OffsetSpec
+from conformance.waiting import eventually
+from conformance.wire import (
+    ANSWER_SECONDS,
+    API_KEYS,
+    BrokerUnreachable,
+    Connection,
+    ConnectionClosed,
+    Exchange,
+    MalformedAnswer,
+    WireError,
+    codec_versions,
+    compose,
+    error_name,
+)
+
+CONSUMER = -1
+"""The replica id of an ordinary client; brokers number themselves from 0."""
+
+READ_UNCOMMITTED = 0
+READ_COMMITTED = 1
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+LEADER_NOT_AVAILABLE = 5
+NOT_LEADER_OR_FOLLOWER = 6
+COORDINATOR_LOADING = 14
+COORDINATOR_NOT_AVAILABLE = 15
+NOT_COORDINATOR = 16
+CONCURRENT_TRANSACTIONS = 51
+OFFSET_NOT_AVAILABLE = 78
+
+LEADERSHIP_ERRORS = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFFSET_NOT_AVAILABLE})
+LEADERSHIP_SECONDS = 5.0
+"""A new topic has a leader within 0.2 s on a busy machine; five seconds is a broken election."""
+
+COORDINATOR_SECONDS = 30.0
+"""The first transaction of a broker's life creates an internal topic, which can take seconds."""
+
+NAMES_ONLY = 12
+"""The last Produce and Fetch version that names topics; later ones use topic ids, which no scenario needs."""
+
+
+class NotSupported(Exception):
+    """The broker does not advertise an API, or no version of it that the codec has."""
+
+
+class StepFailed(Exception):
+    """A step that a scenario needs was refused, so the questions after it would mean nothing."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """One entry of a ListOffsets request."""
+
+    topic: str
+    partition: int
+    spec: OffsetSpec
+    current_leader_epoch: int = -1
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One partition of a Fetch answer."""
+
+    error: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    records: tuple[StoredRecord, ...]
+
+    @property
+    def readable(self) -> tuple[StoredRecord, ...]:
+        return tuple(record for record in self.records if not record.control)
+
+
+class Cluster:
+    """The suite's own client. Not safe for use by several threads; close it when done."""
+
+    def __init__(self, bootstrap: str, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        """Asks for the API versions at once, so that an address without a Kafka behind it fails here."""
+        self.bootstrap = bootstrap
+        self._answer_seconds = answer_seconds
+        self._connections: dict[str, Connection] = {}
+        self._leaders: dict[tuple[str, int], str] = {}
+        self._past: list[Exchange] = []
+        self.api_versions = self._negotiate()
+
+    def __enter__(self) -> Cluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+        self._connections.clear()
+        self._leaders.clear()
+
+    def _negotiate(self) -> dict[str, tuple[int, int]]:
+        """The advertised range of each API. Version 0, because every broker must understand it."""
+        answer = self.ask("api_versions", version=0)
+        names = {key: name for name, key in API_KEYS.items()}
+        return {
+            names[int(entry.api_key)]: (int(entry.min_version), int(entry.max_version))
+            for entry in answer.api_keys
+            if int(entry.api_key) in names
+        }
+
+    def highest(self, api: str, *, up_to: int | None = None) -> int:
+        """The highest version of `api` that the broker advertises and the codec has."""
+        if api not in self.api_versions:
+            raise NotSupported(f"the broker does not advertise {api}")
+        low, high = self.api_versions[api]
+        codec = codec_versions(api)
+        version = min(high, codec[-1] if up_to is None else up_to)
+        if version < max(low, codec[0]):
+            raise NotSupported(f"the broker speaks {api} v{low} to v{high}, this client v{codec[0]} to v{codec[-1]}")
+        return version
+
+    # -- one request
+
+    def ask(self, api: str, *, version: int | None = None, node: str | None = None, **fields: object) -> Any:
+        """One request at the highest common version, or at `version`; to the bootstrap node, or to `node`."""
+        chosen = self.highest(api) if version is None else version
+        return self._on(node, lambda connection: connection.ask(api, chosen, **fields))
+
+    def ask_raw(self, api: str, version: int, body: bytes, *, flexible: bool, node: str | None = None) -> bytes:
+        """One hand-written request; see `Connection.ask_raw`."""
+        raw: bytes = self._on(node, lambda connection: connection.ask_raw(api, version, body, flexible=flexible))
+        return raw
+
+    def _on(self, node: str | None, use: Any) -> Any:
+        address = node or self.bootstrap
+        connection = self._connections.get(address)
+        if connection is None:
+            host, _, port = address.rpartition(":")
+            connection = Connection(host, int(port), answer_seconds=self._answer_seconds)
+            self._connections[address] = connection
+        try:
+            return use(connection)
+        except WireError:
+            self._past.extend(connection.exchanges)
+            connection.close()
+            self._connections.pop(address, None)
+            raise
+
+    def drain_exchanges(self) -> list[Exchange]:
+        """All exchanges since the last call, in order of connection."""
+        exchanges, self._past = self._past, []
+        for connection in self._connections.values():
+            exchanges.extend(connection.exchanges)
+            connection.exchanges.clear()
+        return exchanges
+
+    def observe(self, ask: Any) -> Observation:
+        """What `ask` observes, with every way of not answering turned into an observation too.
+
+        A connection that was closed under the question is told apart from a broker that is gone by
+        connecting once more.
+        """
+        try:
+            observation: Observation = ask()
+            return observation
+        except ConnectionClosed as error:
+            try:
+                self._negotiate()
+            except WireError as gone:
+                return Observation(silence=Silence.UNREACHABLE, detail=f"{error}; then {gone}")
+            return Observation(silence=error.silence, detail=str(error))
+        except WireError as error:
+            return Observation(silence=error.silence, detail=str(error))
+
+    # -- topics
+
+    def create_topic(self, name: str, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> None:
+        """A topic of one's own, led and answering when this returns.
+
+        A broker without CreateTopics (librdkafka's mock) makes topics when Metadata names them; it cannot
+        be given a configuration or a number of partitions.
+        """
+        if "create_topics" not in self.api_versions:
+            if partitions > 1:
+                raise NotSupported("the broker does not advertise create_topics: no choice of partitions")
+            self._metadata(name, create=True)
+        else:
+            settings = [{"name": key, "value": value} for key, value in (config or {}).items()]
+            entry = {
+                "name": name,
+                "num_partitions": partitions,
+                "replication_factor": -1 if self.highest("create_topics") >= 4 else 1,
+                "assignments": (),
+                "configs": settings,
+            }
+            answer = self.ask(
+                "create_topics", topics=[entry], timeout=timedelta(seconds=ANSWER_SECONDS), validate_only=False
+            )
+            require(answer.topics[0].error_code, f"create topic {name}", getattr(answer.topics[0], "error_message", ""))
+        self.await_leaders(name, range(partitions))
+
+    def await_leaders(self, topic: str, partitions: Iterable[int], *, seconds: float = LEADERSHIP_SECONDS) -> None:
+        """Wait until every partition has a leader that answers ListOffsets."""
+        for partition in partitions:
+            eventually(
+                lambda partition=partition: self._ready(topic, partition),  # type: ignore[misc]
+                lambda error: error == 0,
+                reason=f"partition {topic}-{partition} to have a leader that answers",
+                seconds=seconds,
+            )
+
+    def _ready(self, topic: str, partition: int) -> int:
+        try:
+            leader = self._find_leader(topic, partition)
+            if leader is None:
+                return LEADER_NOT_AVAILABLE
+            request = self._list_offsets_request([Question(topic, partition, OffsetSpec("earliest", -2))])
+            answer = self._on(leader, lambda connection: connection.exchange("list_offsets", request))
+            return int(answer.topics[0].partitions[0].error_code)
+        except (WireError, IndexError):
+            return LEADER_NOT_AVAILABLE
+
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic; returns when the broker says it is unknown."""
+        deadline = timedelta(seconds=ANSWER_SECONDS)
+        entry = {"name": name, "topic_id": None}
+        answer = self.ask("delete_topics", topics=[entry], topic_names=(name,), timeout=deadline)
+        require(answer.responses[0].error_code, f"delete topic {name}")
+        eventually(
+            lambda: self._topic_error(name),
+            lambda error: error == UNKNOWN_TOPIC_OR_PARTITION,
+            reason=f"topic {name} to be gone",
+            seconds=LEADERSHIP_SECONDS,
+        )
+
+    def _metadata(self, topic: str, *, create: bool = False) -> Any:
+        return self.ask(
+            "metadata",
+            topics=[{"name": topic, "topic_id": None}],
+            allow_auto_topic_creation=create,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+
+    def _topic_error(self, name: str) -> int:
+        return int(self._metadata(name).topics[0].error_code)
+
+    def topic_exists(self, name: str) -> bool:
+        return self._topic_error(name) == 0
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        entry = {"name": topic, "count": count, "assignments": None}
+        deadline = timedelta(seconds=ANSWER_SECONDS)
+        answer = self.ask("create_partitions", topics=[entry], timeout=deadline, validate_only=False)
+        require(answer.results[0].error_code, f"grow topic {topic} to {count} partitions")
+        self.await_leaders(topic, range(count))
+
+    def configure_topic(self, name: str, config: Mapping[str, str]) -> None:
+        """Set topic settings, leaving the others as they are."""
+        changes = [{"name": key, "config_operation": 0, "value": value} for key, value in config.items()]
+        resource = {"resource_type": 2, "resource_name": name, "configs": changes}
+        answer = self.ask("incremental_alter_configs", resources=[resource], validate_only=False)
+        first = answer.responses[0]
+        require(first.error_code, f"set {dict(config)} on topic {name}", first.error_message)
+
+    def leader_epoch(self, topic: str, partition: int) -> int:
+        """The leader epoch that Metadata announces; -1 where the version has none."""
+        for entry in self._metadata(topic).topics[0].partitions:
+            if entry.partition_index == partition:
+                return int(getattr(entry, "leader_epoch", -1))
+        raise StepFailed(f"Metadata does not list partition {topic}-{partition}")
+
+    def _find_leader(self, topic: str, partition: int) -> str | None:
+        # A broker without CreateTopics makes the topic on the first Metadata, maybe asynchronously.
+        answer = self._metadata(topic, create="create_topics" not in self.api_versions)
+        nodes = {int(broker.node_id): f"{broker.host}:{broker.port}" for broker in answer.brokers}
+        for entry in answer.topics[0].partitions:
+            if entry.partition_index == partition and int(entry.leader_id) in nodes:
+                self._leaders[topic, partition] = nodes[int(entry.leader_id)]
+                return self._leaders[topic, partition]
+        return None
+
+    def leader(self, topic: str, partition: int) -> str:
+        """The address of the leader; the bootstrap node for a partition that does not exist."""
+        return self._leaders.get((topic, partition)) or self.bootstrap
+
+    # -- offset questions
+
+    def list_offsets(
+        self,
+        question: Question,
+        *,
+        version: int | None = None,
+        isolation: int = READ_UNCOMMITTED,
+        replica: int = CONSUMER,
+        timeout_ms: int = 0,
+    ) -> Observation:
+        """One question, one answer: error, offset, timestamp and, from version 4 on, leader_epoch."""
+        entries = self.list_offsets_together(
+            [question], version=version, isolation=isolation, replica=replica, timeout_ms=timeout_ms
+        )
+        answers = entries.get((question.topic, question.partition), [])
+        if len(answers) != 1:
+            detail = f"{len(answers)} entries for {question.topic}-{question.partition} instead of one"
+            return Observation(silence=Silence.OMITTED, detail=detail)
+        return answers[0]
+
+    def list_offsets_together(
+        self,
+        questions: Sequence[Question],
+        *,
+        version: int | None = None,
+        isolation: int = READ_UNCOMMITTED,
+        replica: int = CONSUMER,
+        timeout_ms: int = 0,
+    ) -> dict[tuple[str, int], list[Observation]]:
+        """Several questions in one request to the first one's leader; the order of the answer is not looked at."""
+        first = questions[0]
+        deadline = time.monotonic() + LEADERSHIP_SECONDS
+        request = self._list_offsets_request(questions, version, isolation, replica, timeout_ms)
+        while True:
+            node = self.leader(first.topic, first.partition)
+            answer = self._on(node, lambda connection: connection.exchange("list_offsets", request))
+            entries = _entries(answer)
+            errors = {each.fields["error"] for answers in entries.values() for each in answers}
+            if not errors & LEADERSHIP_ERRORS or replica != CONSUMER or time.monotonic() > deadline:
+                return entries
+            self.await_leaders(first.topic, [first.partition])
+
+    def _list_offsets_request(
+        self,
+        questions: Sequence[Question],
+        version: int | None = None,
+        isolation: int = READ_UNCOMMITTED,
+        replica: int = CONSUMER,
+        timeout_ms: int = 0,
+    ) -> Any:
+        topics: dict[str, list[dict[str, int]]] = {}
+        for each in questions:
+            topics.setdefault(each.topic, []).append(
+                {
+                    "partition_index": each.partition,
+                    "timestamp": each.spec.timestamp,
+                    "current_leader_epoch": each.current_leader_epoch,
+                }
+            )
+        fields = {
+            "replica_id": replica,
+            "isolation_level": isolation,
+            "topics": [{"name": name, "partitions": entries} for name, entries in topics.items()],
+            "timeout": timedelta(milliseconds=timeout_ms),
+        }
+        return compose("list_offsets", self.highest("list_offsets") if version is None else version, fields)
+
+    def list_offsets_v0(self, question: Question, *, most: int = 5) -> Observation:
+        """The legacy question, written by hand: error, the number of offsets, and the first of them.
+
+        Version 0 answers a list of segment boundaries, newest first, and has no timestamp.
+        """
+        name = question.topic.encode()
+        body = struct.pack(f">iih{len(name)}siiqi", -1, 1, len(name), name, 1, question.partition,
+                           question.spec.timestamp, most)  # fmt: skip
+        node = self.leader(question.topic, question.partition)
+        raw = self.ask_raw("list_offsets", 0, body, flexible=False, node=node)
+        try:
+            position = 4 + 2 + struct.unpack_from(">h", raw, 4)[0] + 4
+            _index, error, count = struct.unpack_from(">ihi", raw, position)
+            offsets = struct.unpack_from(f">{count}q", raw, position + 10)
+        except struct.error as broken:
+            raise MalformedAnswer(f"{node}, list_offsets v0: {broken}") from broken
+        return Observation({"error": error, "count": count, "offset": offsets[0] if offsets else -1})
+
+    # -- records
+
+    def produce(self, topic: str, partition: int, batch: bytes, *, transactional_id: str | None = None) -> Observation:
+        """Write one batch, acknowledged by all: error, base_offset, log_append_time, log_start_offset."""
+        node = self.leader(topic, partition)
+        answer = self.ask(
+            "produce",
+            version=self.highest("produce", up_to=NAMES_ONLY),
+            node=node,
+            transactional_id=transactional_id,
+            acks=-1,
+            timeout=timedelta(seconds=ANSWER_SECONDS),
+            topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": batch}]}],
+        )
+        entry = answer.responses[0].partition_responses[0]
+        append_time = entry.log_append_time
+        return Observation(
+            {
+                "error": int(entry.error_code),
+                "base_offset": int(entry.base_offset),
+                "log_append_time": -1 if append_time is None else round(append_time.timestamp() * 1000),
+                "log_start_offset": int(getattr(entry, "log_start_offset", -1)),
+            }
+        )
+
+    def fetch(
+        self, topic: str, partition: int, offset: int, *, isolation: int = READ_UNCOMMITTED, wait_ms: int = 0
+    ) -> Fetched:
+        """Read from `offset` as far as one answer of a mebibyte goes."""
+        wanted = {
+            "partition": partition,
+            "fetch_offset": offset,
+            "partition_max_bytes": 2**20,
+            "log_start_offset": -1,
+            "current_leader_epoch": -1,
+        }
+        node = self.leader(topic, partition)
+        answer = self.ask(
+            "fetch",
+            version=self.highest("fetch", up_to=NAMES_ONLY),
+            node=node,
+            replica_id=CONSUMER,
+            max_wait=timedelta(milliseconds=wait_ms),
+            min_bytes=1,
+            max_bytes=2**20,
+            isolation_level=isolation,
+            session_id=0,
+            session_epoch=-1,
+            topics=[{"topic": topic, "partitions": [wanted]}],
+            forgotten_topics_data=(),
+            rack_id="",
+        )
+        try:
+            entry = answer.responses[0].partitions[0]
+            return Fetched(
+                int(entry.error_code),
+                int(entry.high_watermark),
+                int(entry.last_stable_offset),
+                int(getattr(entry, "log_start_offset", -1)),
+                tuple(record for record in decode_batches(bytes(entry.records or b"")) if record.offset >= offset),
+            )
+        except (BadBatch, IndexError) as error:
+            raise MalformedAnswer(f"{node}, fetch: {error}") from error
+
+    def delete_records(self, topic: str, partition: int, before: int) -> Observation:
+        """Delete up to an offset, or to the high watermark with -1: error and low_watermark."""
+        answer = self.ask(
+            "delete_records",
+            node=self.leader(topic, partition),
+            topics=[{"name": topic, "partitions": [{"partition_index": partition, "offset": before}]}],
+            timeout=timedelta(seconds=ANSWER_SECONDS),
+        )
+        entry = answer.topics[0].partitions[0]
+        return Observation({"error": int(entry.error_code), "low_watermark": int(entry.low_watermark)})
+
+    # -- transactions
+
+    def start_transactional_producer(self, transactional_id: str) -> Producer:
+        """A producer id for transactions, from the coordinator that owns this transactional id."""
+
+        def look() -> tuple[int, Producer | None]:
+            node = self._transaction_coordinator(transactional_id)
+            if node is None:
+                return COORDINATOR_NOT_AVAILABLE, None
+            answer = self.ask(
+                "init_producer_id",
+                version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
+                node=node,
+                transactional_id=transactional_id,
+                transaction_timeout=timedelta(seconds=60),
+                producer_id=-1,
+                producer_epoch=-1,
+            )
+            return int(answer.error_code), Producer(int(answer.producer_id), int(answer.producer_epoch), True)
+
+        error, producer = eventually(
+            look,
+            lambda seen: seen[0] not in COORDINATOR_ERRORS,
+            reason="a transaction coordinator",
+            seconds=COORDINATOR_SECONDS,
+        )
+        require(error, "start a transactional producer")
+        assert producer is not None
+        return producer
+
+    def _transaction_coordinator(self, transactional_id: str) -> str | None:
+        answer = self.ask("find_coordinator", key=transactional_id, key_type=1, coordinator_keys=(transactional_id,))
+        entry = answer.coordinators[0] if hasattr(answer, "coordinators") else answer
+        return None if int(entry.error_code) else f"{entry.host}:{entry.port}"
+
+    def add_to_transaction(self, transactional_id: str, producer: Producer, topic: str, partition: int) -> None:
+        def look() -> int:
+            answer = self.ask(
+                "add_partitions_to_txn",
+                version=self.highest("add_partitions_to_txn", up_to=3),  # later ones are for brokers
+                node=self._transaction_coordinator(transactional_id),
+                v3_and_below_transactional_id=transactional_id,
+                v3_and_below_producer_id=producer.id,
+                v3_and_below_producer_epoch=producer.epoch,
+                v3_and_below_topics=[{"name": topic, "partitions": (partition,)}],
+            )
+            return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+
+        self._settle(look, "add the partition to the transaction")
+
+    def end_transaction(self, transactional_id: str, producer: Producer, *, commit: bool) -> None:
+        """Commit or abort. The markers are written soon after this returns, not before."""
+
+        def look() -> int:
+            answer = self.ask(
+                "end_txn",
+                version=self.highest("end_txn", up_to=3),  # later ones begin the next transaction by themselves
+                node=self._transaction_coordinator(transactional_id),
+                transactional_id=transactional_id,
+                producer_id=producer.id,
+                producer_epoch=producer.epoch,
+                committed=commit,
+            )
+            return int(answer.error_code)
+
+        self._settle(look, "commit" if commit else "abort")
+
+    def _settle(self, look: Any, doing: str) -> None:
+        error = eventually(
+            look,
+            lambda seen: seen not in COORDINATOR_ERRORS,
+            reason=f"the transaction coordinator to {doing}",
+            seconds=COORDINATOR_SECONDS,
+        )
+        require(error, doing)
+
+
+COORDINATOR_ERRORS = frozenset(
+    {COORDINATOR_LOADING, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS}
+)
+"""What every client tries again after: the coordinator is moving in, or busy with the transaction before."""
+
+
+def require(error: int, doing: str, message: str | None = None) -> None:
+    """A step's error code must be 0, or the story cannot go on."""
+    if error:
+        raise StepFailed(f"{doing}: {error_name(error)}{f' ({message})' if message else ''}")
+
+
+def reachable(bootstrap: str) -> str | None:
+    """None when a Kafka answers at the address, else one sentence on what is there instead."""
+    try:
+        with Cluster(bootstrap, answer_seconds=5.0):
+            return None
+    except BrokerUnreachable as error:
+        return f"nobody listens there ({error})"
+    except WireError as error:
+        return f"something listens there, but it does not answer like a Kafka ({error})"
+
+
+def _entries(answer: Any) -> dict[tuple[str, int], list[Observation]]:
+    entries: dict[tuple[str, int], list[Observation]] = {}
+    for topic in answer.topics:
+        for each in topic.partitions:
+            fields = {"error": int(each.error_code), "offset": int(each.offset), "timestamp": int(each.timestamp)}
+            if hasattr(each, "leader_epoch"):
+                fields["leader_epoch"] = int(each.leader_epoch)
+            entries.setdefault((str(topic.name), int(each.partition_index)), []).append(Observation(fields))
+    return entries

@@ -1,0 +1,263 @@
+"""One connection to one broker: a request goes out, its answer or the way it failed comes back.
+
+Any API at any version that the codec (kio) knows; raw bytes for the versions it does not. Every read has a
+deadline and every frame a bound, because what a broker sends is hostile input. Every exchange is kept, as
+objects; turning them into text is left to those who want to show them. No retries and no routing here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import itertools
+import socket
+import struct
+import time
+import typing
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.errors import ErrorCode
+from kio.schema.index import api_key_map, schema_name_map
+from kio.serial import entity_reader, entity_writer
+from kio.static.constants import EntityType
+
+from conformance.answers import Silence
+
+CLIENT_ID = "offset-conformance"
+
+ANSWER_SECONDS = 10.0
+"""A broker answers offset questions in milliseconds; ten seconds is a busy machine, more is no answer."""
+
+CONNECT_SECONDS = 5.0
+
+MAX_FRAME_BYTES = 8 * 1024 * 1024
+"""The largest answer a scenario can cause is a Fetch of 1 MiB; a length beyond this is not read at all."""
+
+API_KEYS: Mapping[str, int] = {name: key for key, name in api_key_map.items()}
+
+
+class WireError(Exception):
+    """No usable answer. `silence` says in which way; the text names the node, the API and the version."""
+
+    silence: Silence
+
+
+class BrokerUnreachable(WireError):
+    silence = Silence.UNREACHABLE
+
+
+class ConnectionClosed(WireError):
+    silence = Silence.CLOSED
+
+
+class NoAnswerInTime(WireError):
+    silence = Silence.TIMEOUT
+
+
+class MalformedAnswer(WireError):
+    silence = Silence.MALFORMED
+
+
+@dataclasses.dataclass(frozen=True)
+class Exchange:
+    """One request and what came of it."""
+
+    api: str
+    version: int
+    node: str
+    request: object
+    response: object
+    milliseconds: float
+
+
+def codec_versions(api: str) -> range:
+    """The versions of `api` that the codec can write and read."""
+    versions = schema_name_map[api]
+    known = [version for version, kinds in versions.items() if EntityType.request in kinds]
+    return range(min(known), max(known) + 1)
+
+
+class Connection:
+    """A socket that carries one request at a time. Close it when done; it is a context manager."""
+
+    def __init__(self, host: str, port: int, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+        self.node = f"{host}:{port}"
+        self.exchanges: list[Exchange] = []
+        self._answer_seconds = answer_seconds
+        self._correlation = itertools.count(1)
+        try:
+            self._socket = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise NoAnswerInTime(f"{self.node}: no connection within {CONNECT_SECONDS:g} s") from error
+        except OSError as error:
+            raise BrokerUnreachable(f"{self.node}: {error.strerror or error}") from error
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def ask(self, api: str, version: int, **fields: object) -> Any:
+        """The decoded answer to one request; `fields` that this version does not have are left out."""
+        return self.exchange(api, compose(api, version, fields))
+
+    def exchange(self, api: str, request: Any) -> Any:
+        """The decoded answer to a request that is composed already."""
+        version = int(request.__version__)
+        buffer = io.BytesIO()
+        request_type: type = type(request)
+        _writer(request_type)(buffer, request)
+        response_type = load_response_schema(API_KEYS[api], version)
+        flexible_header = response_type.__header_schema__.__version__ > 0
+        body = self._exchange(api, version, request, buffer.getvalue(), request.__flexible__, flexible_header)
+        try:
+            response, _size = entity_reader(response_type)(body, 0)  # clients ignore what follows
+        except Exception as error:  # the codec raises many kinds on hostile bytes; each means the same here
+            raise self._failed(api, version, request, MalformedAnswer, f"undecodable answer: {error!r}") from error
+        self.exchanges[-1] = dataclasses.replace(self.exchanges[-1], response=response)
+        return response
+
+    def ask_raw(self, api: str, version: int, body: bytes, *, flexible: bool = False) -> bytes:
+        """The undecoded answer to a body written by hand, for versions that the codec does not have."""
+        return self._exchange(api, version, body.hex(), body, flexible, flexible)
+
+    def _exchange(
+        self, api: str, version: int, request: object, body: bytes, flexible: bool, flexible_answer: bool
+    ) -> bytes:
+        correlation = next(self._correlation)
+        client = CLIENT_ID.encode()
+        header = struct.pack(f">hhih{len(client)}s", API_KEYS[api], version, correlation, len(client), client)
+        payload = header + (b"\x00" if flexible else b"") + body
+        started = time.monotonic()
+        deadline = started + self._answer_seconds
+        try:
+            self._socket.settimeout(self._answer_seconds)
+            self._socket.sendall(struct.pack(">i", len(payload)) + payload)
+            (length,) = struct.unpack(">i", self._read(4, deadline))
+            if not 4 <= length <= MAX_FRAME_BYTES:
+                raise MalformedAnswer(f"a frame of {length} bytes")
+            frame = self._read(length, deadline)
+            (answered,) = struct.unpack_from(">i", frame)
+            if answered != correlation:
+                raise MalformedAnswer(f"correlation id {answered} instead of {correlation}")
+            skip = 4 + (_tagged_fields_size(frame, 4) if flexible_answer else 0)
+        except WireError as error:
+            raise self._failed(api, version, request, type(error), str(error), started) from error
+        except TimeoutError as error:
+            detail = f"nothing within {self._answer_seconds:g} s"
+            raise self._failed(api, version, request, NoAnswerInTime, detail, started) from error
+        except OSError as error:
+            detail = f"connection lost: {error.strerror or error}"
+            raise self._failed(api, version, request, ConnectionClosed, detail, started) from error
+        milliseconds = (time.monotonic() - started) * 1000
+        self.exchanges.append(Exchange(api, version, self.node, request, frame[skip:].hex(), milliseconds))
+        return frame[skip:]
+
+    def _read(self, count: int, deadline: float) -> bytes:
+        chunks = bytearray()
+        while len(chunks) < count:
+            self._socket.settimeout(max(0.001, deadline - time.monotonic()))
+            chunk = self._socket.recv(count - len(chunks))
+            if not chunk:
+                raise ConnectionClosed("the broker closed the connection without an answer")
+            chunks += chunk
+            if time.monotonic() > deadline:
+                raise NoAnswerInTime(f"only {len(chunks)} of {count} bytes in time")
+        return bytes(chunks)
+
+    def _failed(
+        self,
+        api: str,
+        version: int,
+        request: object,
+        kind: type[WireError],
+        detail: str,
+        started: float | None = None,
+    ) -> WireError:
+        """The error to raise, with the exchange kept as evidence and the connection given up."""
+        self.close()
+        milliseconds = (time.monotonic() - started) * 1000 if started else 0.0
+        self.exchanges.append(Exchange(api, version, self.node, request, detail, milliseconds))
+        return kind(f"{self.node}, {api} v{version}: {detail}")
+
+
+def compose(api: str, version: int, fields: Mapping[str, object]) -> Any:
+    """A request of this version from plain values: nested entries are mappings in sequences.
+
+    Required: every field that the version has without a default. Not required: that the version has all the
+    fields given, so that one call can be made at every version.
+    """
+    return _compose(load_request_schema(API_KEYS[api], version), fields)
+
+
+def _compose(entity: type, fields: Mapping[str, object]) -> Any:
+    values = {}
+    for name, nested in _nested_types(entity).items():
+        if name not in fields:
+            continue
+        value = fields[name]
+        if nested and isinstance(value, list | tuple):
+            value = tuple(_compose(nested, each) for each in value)
+        values[name] = tuple(value) if isinstance(value, list) else value
+    return entity(**values)
+
+
+@cache
+def _nested_types(entity: type) -> dict[str, type | None]:
+    """Each field of a kio entity, with the type of its entries where these are entities themselves."""
+    hints = typing.get_type_hints(entity)
+    nested: dict[str, type | None] = {}
+    for each in dataclasses.fields(entity):
+        options = [hints[each.name], *typing.get_args(hints[each.name])]
+        entries = [
+            entry
+            for option in options
+            if typing.get_origin(option) is tuple
+            for entry in typing.get_args(option)
+            if dataclasses.is_dataclass(entry)
+        ]
+        nested[each.name] = typing.cast("type", entries[0]) if entries else None
+    return nested
+
+
+@cache
+def _writer(entity: type) -> Any:
+    return entity_writer(entity)
+
+
+def _tagged_fields_size(frame: bytes, position: int) -> int:
+    """The size of a response header's tagged fields, whose content no scenario depends on."""
+    start = position
+    count, position = _unsigned_varint(frame, position)
+    for _ in range(min(count, len(frame))):
+        _tag, position = _unsigned_varint(frame, position)
+        size, position = _unsigned_varint(frame, position)
+        position += size
+    return position - start
+
+
+def _unsigned_varint(data: bytes, position: int) -> tuple[int, int]:
+    number = 0
+    for index in range(5):
+        if position + index >= len(data):
+            break
+        number |= (data[position + index] & 0x7F) << (7 * index)
+        if not data[position + index] & 0x80:
+            return number, position + index + 1
+    raise MalformedAnswer("a header with a broken number")
+
+
+def error_name(code: int) -> str:
+    """Kafka's name for an error code; the bare number for one that it does not have."""
+    try:
+        return ErrorCode(code).name.upper()
+    except ValueError:
+        return f"ERROR_{code}"
