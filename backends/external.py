@@ -1,0 +1,36 @@
+"""A broker that somebody else started: used, never stopped, and left without the topics of the run."""
+
+from __future__ import annotations
+
+from backends.registry import Backend
+from backends.running import DidNotStart, RunningBackend, await_ready
+from conformance.cluster import reachable
+
+READY_SECONDS = 15.0
+
+
+class External(RunningBackend):
+    """The broker at `bootstrap`."""
+
+    disposable = False
+
+    def __init__(self, backend: Backend, bootstrap: str) -> None:
+        super().__init__(backend)
+        self._bootstrap = bootstrap
+
+    def start(self) -> None:
+        objection = reachable(self._bootstrap)
+        if objection:
+            raise DidNotStart(f"{self._bootstrap}: {objection}. Check --bootstrap HOST:PORT")
+        await_ready(self._bootstrap, seconds=READY_SECONDS, alive=lambda: None)
+
+    def stop(self) -> None:
+        """Nothing: it is not ours."""
+
+    @property
+    def bootstrap(self) -> str:
+        return self._bootstrap
+
+    @property
+    def build(self) -> str:
+        return f"at {self._bootstrap}"

@@ -1,0 +1,101 @@
+"""Broker processes and their directories: owned by this run, and swept when their run died without a word.
+
+Each run keeps its files in one workspace in the temporary directory. The workspace names its owner, and every
+broker has the workspace in its command line, so that the next run can find what a `kill -9` left behind, and
+nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import psutil
+
+PREFIX = "offset-conformance-"
+OWNER = "owner.json"
+
+STOP_SECONDS = 15.0
+"""A Kafka stops in half a second; one that writes its class archive takes up to seven."""
+
+
+def new_workspace() -> Path:
+    """A directory for one broker, marked as owned by this process. Leftovers of dead owners go first."""
+    sweep()
+    workspace = Path(tempfile.mkdtemp(prefix=PREFIX))
+    me = psutil.Process()
+    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "created": me.create_time()}))
+    return workspace
+
+
+def sweep() -> None:
+    """End the brokers and remove the workspaces of runs that are no more."""
+    for owner_file in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/{OWNER}"):
+        if not _owner_lives(owner_file):
+            end_processes_of(owner_file.parent)
+            shutil.rmtree(owner_file.parent, ignore_errors=True)
+
+
+def _owner_lives(owner_file: Path) -> bool:
+    try:
+        owner = json.loads(owner_file.read_text())
+        # A pid is reused sooner or later; together with its start time it is unique.
+        return bool(psutil.Process(owner["pid"]).create_time() == owner["created"])
+    except psutil.NoSuchProcess:
+        return False
+    except (OSError, ValueError, KeyError, psutil.Error):
+        return True  # not readable, so not ours to judge
+
+
+def end_processes_of(workspace: Path) -> None:
+    """Kill every process that was started with a file of this workspace as an argument."""
+    mark = f"{workspace}{os.sep}"
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.pid != os.getpid() and any(mark in argument for argument in process.cmdline()):
+                process.kill()
+                process.wait(STOP_SECONDS)
+
+
+def start_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a broker in a session of its own, so that Ctrl-C reaches the suite and not the broker."""
+    with log.open("ab") as stream:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+        )
+
+
+def stop_process(process: subprocess.Popen[bytes], *, how: signal.Signals = signal.SIGTERM) -> None:
+    """End a process: asked first, killed when it does not listen."""
+    if process.poll() is None:
+        process.send_signal(how)
+    try:
+        process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(STOP_SECONDS)
+
+
+def free_ports(count: int) -> list[int]:
+    """Loopback ports that nobody listens on, all different. Somebody may still take one: check and retry."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def last_lines(log: Path, count: int = 5) -> str:
+    """The end of a log, on one line: what a person needs to see of a broker that died."""
+    try:
+        lines = log.read_text(errors="replace").strip().splitlines()
+    except OSError:
+        return "no log"
+    return " | ".join(line.strip() for line in lines[-count:]) or "empty log"
