@@ -1,0 +1,222 @@
+"""The pytest surface: options, the backend and the partition that a scenario is handed, and what a verdict
+means to pytest. Wiring only; what is asked, judged and written is in `conformance`."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backends import registry
+from backends.presets import prepare
+from backends.running import DidNotStart, RunningBackend
+from conformance.answers import Judgement, Silence, Verdict
+from conformance.catalogue import Level, scenario_of
+from conformance.cluster import Cluster
+from conformance.explain import explain
+from conformance.partition import Partition, Story
+from conformance.results import ResultFile, RunInfo, check_line, new_run_id, oracle_line
+from conformance.telling import decline, objection, outcome, telling
+from conformance.wire import WireError
+
+RUN = pytest.StashKey[RunInfo]()
+STORY = pytest.StashKey[Story]()
+
+STRIKES = 3
+"""A broker that was mute at the start of three stories is not asked again: each try costs ten seconds."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("offset conformance")
+    group.addoption(
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[@VERSION]",
+        help="a broker of backends.toml to run the suites against; may be given several times "
+        "(default: apache-kafka at its newest version)",
+    )
+    group.addoption(
+        "--bootstrap",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="a broker that runs already; may be given several times",
+    )
+    group.addoption("--results", default="out/results", metavar="DIR", help="where result files go (out/results)")
+    group.addoption("--level", type=str.upper, choices=list(Level), help="only scenarios of this level")
+    group.addoption("--run-id", default="", metavar="ID", help="join the result files of another invocation")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        run_id = config.getoption("--run-id") or new_run_id()
+        config.stash[RUN] = RunInfo(run_id, "main", random.SystemRandom().randrange(2**31))
+    else:
+        config.stash[RUN] = RunInfo(worker["run_id"], worker["workerid"], worker["seed"])
+    config.pluginmanager.register(_Interruption(), "conformance-interruption")
+    # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill deserves the same.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+class _Interruption:
+    """Remembers that somebody ended the run, so that no footer claims it was complete."""
+
+    happened = False
+
+    def pytest_keyboard_interrupt(self) -> None:
+        self.happened = True
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Hand the run's identity to a worker of pytest-xdist."""
+    run = node.config.stash[RUN]
+    node.workerinput |= {"run_id": run.run_id, "seed": run.seed}
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    wanted = config.getoption("--level")
+    if wanted:
+        levels = {item: getattr(scenario_of(getattr(item, "function", None)), "level", None) for item in items}
+        config.hook.pytest_deselected(items=[item for item in items if levels[item] != wanted])
+        items[:] = [item for item in items if levels[item] == wanted]
+    # Stories that restart the broker come last: a young broker is slow to expire records, Kafka 3.7 by 30 s.
+    items.sort(key=lambda item: "restart" in getattr(scenario_of(getattr(item, "function", None)), "needs", ()))
+
+
+# -- backends
+
+
+@dataclass
+class Column:
+    """A backend that runs, and the file that its checks go to."""
+
+    broker: RunningBackend
+    results: ResultFile
+    strikes: int = 0
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "column" not in metafunc.fixturenames:
+        return
+    options = metafunc.config.option
+    names = options.backend or ([] if options.bootstrap else ["apache-kafka"])
+    try:
+        chosen = [(registry.choose(name), "") for name in names]
+    except registry.UnknownBackend as error:
+        raise pytest.UsageError(str(error)) from error
+    chosen += [(registry.external(address), address) for address in options.bootstrap]
+    ids = [backend.column for backend, _ in chosen]
+    metafunc.parametrize("column", chosen, ids=ids, indirect=True, scope="session")
+
+
+@pytest.fixture(scope="session")
+def column(request: pytest.FixtureRequest) -> Iterator[Column]:
+    """One backend, started once for all its scenarios. One that does not start errors its own tests only."""
+    backend, bootstrap = request.param
+    config = request.config
+    results = ResultFile(Path(config.getoption("--results")), config.stash[RUN], backend.column)
+    with contextlib.closing(results), contextlib.ExitStack() as stack:
+        try:
+            broker = stack.enter_context(prepare(backend, bootstrap=bootstrap))
+        except DidNotStart as error:
+            results.not_run(str(error))
+            results.footer()
+            pytest.fail(f"{backend.column} not run: {error}", pytrace=False)
+        results.header(version=backend.version, build=broker.build, oracle=broker.oracle)
+        yield Column(broker, results)
+        interruption = config.pluginmanager.get_plugin("conformance-interruption")
+        if not (interruption.happened or request.session.shouldfail or request.session.shouldstop):
+            results.footer()
+
+
+# -- stories
+
+
+@pytest.fixture
+def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partition]:
+    """A partition of the scenario's own. Where the backend cannot have the scenario, that is recorded instead."""
+    scenario = scenario_of(request.node.function)
+    assert scenario is not None, f"{request.node.nodeid} holds a partition but is no @scenario"
+    broker = column.broker
+    story = Story(scenario, broker.facts, request.node.nodeid, column.results.check)
+    request.node.stash[STORY] = story
+    with _connect(column, story) as cluster:
+        judgement = objection(story, broker.backend.capabilities, cluster.api_versions)
+        if judgement:
+            decline(story, judgement)
+            pytest.skip(f"{judgement.verdict}: {judgement.reason}")
+        partition = Partition(broker, cluster, story)
+        yield partition
+        if not broker.disposable:
+            partition.tidy_up()
+
+
+def _connect(column: Column, story: Story) -> Cluster:
+    """A client of the story's own; a broker that is gone or mute makes the story broken or inconclusive."""
+    try:
+        if column.strikes >= STRIKES:
+            verdict, reason = Verdict.INCONCLUSIVE, f"not asked: the broker was mute at the start of {STRIKES} stories"
+        else:
+            cluster = Cluster(column.broker.bootstrap)
+            column.strikes = 0
+            return cluster
+    except WireError as error:
+        column.strikes += error.silence is Silence.TIMEOUT
+        gone = error.silence is Silence.UNREACHABLE
+        verdict, reason = Verdict.BROKEN if gone else Verdict.INCONCLUSIVE, f"no story could begin: {error}"
+    decline(story, Judgement(verdict, reason=reason))
+    pytest.fail(f"{verdict}: {reason}", pytrace=False)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Tell the story, then let pytest know how it ended."""
+    story = pyfuncitem.stash.get(STORY, None)
+    if story is None:
+        return (yield)
+    with telling(story):
+        yield
+    verdict = outcome(story.checks)
+    if verdict in (Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE):
+        pytest.skip(f"{verdict}: {story.checks[-1].judgement.reason}")
+    if verdict is not Verdict.CONFORMS:
+        pytest.fail(_explanation(pyfuncitem.config, story, verdict), pytrace=False)
+    return True
+
+
+def _explanation(config: pytest.Config, story: Story, verdict: Verdict) -> str:
+    """Every check that ended in the story's verdict, with Apache Kafka's answer where this run has one."""
+    results = Path(config.getoption("--results"))
+    run = config.stash[RUN]
+    texts = []
+    for check in story.checks:
+        if check.judgement.verdict is verdict:
+            line = check_line(check) | {"backend": story.facts.backend}
+            texts.append(explain(line, oracle_line(results, run.run_id, check.id)))
+    return "\n\n".join(texts)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    story = item.stash.get(STORY, None)
+    if story is not None and story.checks:
+        report.verdict = str(outcome(story.checks))
+    return report
+
+
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """A story that does not say whether the broker conforms is an error, not a failure of the broker."""
+    verdict = getattr(report, "verdict", None)
+    if report.failed and report.when == "call" and verdict in (Verdict.INCONCLUSIVE, Verdict.BROKEN):
+        return "error", "E", verdict.upper()
+    return None
