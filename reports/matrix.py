@@ -1,0 +1,173 @@
+"""Typed result lines to the matrix: pure DataFrame -> DataFrame functions.
+
+For: which run a column shows, which attempt counts, what a cell says, what is disputed, and who deviates.
+`lines` is everywhere the good lines of `reports.ingest`, of any number of files and runs.
+
+Left to others: reading lines (`reports.ingest`), and order and wording (the renderers).
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from reports.model import COMPLETE, CUT_OFF, MISSING, NOT_RUN, OUTCOMES, VERDICTS
+from reports.schema import CHECK
+
+
+def runs(lines: DataFrame) -> DataFrame:
+    """One row per (run_id, backend), with its files, one per worker, merged.
+
+    Columns: started, oracle, backend_version, build, status, not_run (the reasons why it did not run).
+    A run whose header is lost starts with its first check, or with whatever else started in the same run.
+    A backend is an oracle if any header of it, of any run, says so.
+    """
+    kind = F.col("kind")
+    started = F.try_to_timestamp("started")
+    files = lines.groupBy("run_id", "backend", "file").agg(
+        F.bool_or(kind == "header").alias("header"),
+        F.bool_or(kind == "footer").alias("footer"),
+        F.bool_or(kind == "check").alias("checks"),
+        F.bool_or(kind == "not-run").alias("refused"),
+        F.min(F.when(kind == "header", started)).alias("header_started"),
+        F.min(F.when(kind == "check", started)).alias("check_started"),
+        F.bool_or("oracle").alias("oracle"),
+        F.max("backend_version").alias("backend_version"),
+        F.max("build").alias("build"),
+        F.collect_set(F.when(kind == "not-run", F.col("reason"))).alias("reasons"),
+    )
+    # A broker that would not start has nothing to finish; every other file ends with a footer.
+    torn = (F.col("checks") | ~F.col("refused")) & ~(F.col("header") & F.col("footer"))
+    merged = files.groupBy("run_id", "backend").agg(
+        F.bool_or(torn).alias("torn"),
+        F.bool_or("checks").alias("checks"),
+        F.bool_or("refused").alias("refused"),
+        F.min("header_started").alias("header_started"),
+        F.min("check_started").alias("check_started"),
+        F.bool_or("oracle").alias("oracle"),
+        F.max("backend_version").alias("backend_version"),
+        F.max("build").alias("build"),
+        F.array_sort(F.array_distinct(F.flatten(F.collect_list("reasons")))).alias("not_run"),
+    )
+    any_start = F.min("header_started").over(Window.partitionBy("run_id"))
+    any_oracle = F.bool_or("oracle").over(Window.partitionBy("backend"))
+    status = (
+        F.when(F.col("refused") & ~F.col("checks") & ~F.col("torn"), NOT_RUN)
+        .when(F.col("refused") | F.col("torn"), CUT_OFF)
+        .otherwise(COMPLETE)
+    )
+    return merged.select(
+        "run_id",
+        "backend",
+        F.coalesce("header_started", "check_started", any_start).alias("started"),
+        F.coalesce(any_oracle, F.lit(False)).alias("oracle"),
+        "backend_version",
+        "build",
+        status.alias("status"),
+        "not_run",
+    )
+
+
+def columns(runs: DataFrame) -> DataFrame:
+    """One row per backend: its newest run."""
+    newest = F.max_by(F.struct(*runs.columns), F.struct("started", "run_id"))
+    return runs.groupBy("backend").agg(newest.alias("newest")).select("newest.*")
+
+
+def last_attempts(lines: DataFrame) -> DataFrame:
+    """One row per (run_id, backend, check): the last attempt, whichever worker made it.
+
+    Its columns are the fields of a check but for the evidence, which is large and which no cell shows.
+    """
+    checks = lines.filter(F.col("kind") == "check")
+    kept = F.struct(*(name for name in CHECK if name != "evidence"))
+    last = F.max_by(kept, F.struct("attempt", F.try_to_timestamp("started"), "file"))
+    return checks.groupBy("run_id", "backend", "check").agg(last.alias("last")).select("last.*")
+
+
+def scenarios(attempts: DataFrame) -> DataFrame:
+    """One row per scenario seen in any run: the denominator. Its words are those of its newest revision."""
+    words = F.struct("family", "level", "title")
+    newest = F.max_by(words, F.struct("revision", F.try_to_timestamp("started")))
+    return attempts.groupBy("scenario").agg(newest.alias("newest")).select("scenario", "newest.*")
+
+
+def cells(attempts: DataFrame, columns: DataFrame) -> DataFrame:
+    """One row per (scenario, backend) that has checks: the worst verdict, and how many checks got which."""
+    shown = attempts.join(columns.select("run_id", "backend"), ["run_id", "backend"])
+    worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict")))
+    return (
+        shown.groupBy("scenario", "backend")
+        .agg(worst.alias("worst"), _counts("verdict", VERDICTS))
+        .withColumn("outcome", F.element_at(F.array(*map(F.lit, VERDICTS)), F.col("worst").cast("int")))
+        .drop("worst")
+    )
+
+
+def grid(scenarios: DataFrame, columns: DataFrame, cells: DataFrame) -> DataFrame:
+    """Every scenario times every column, so that nothing vanishes: a hole says `missing` or `not run`.
+
+    Columns: scenario, family, level, title, backend, outcome, counts (null in a hole), disputed. A row is
+    disputed when Apache Kafka itself deviates in it: then the scenario is in doubt, not only the others.
+    """
+    refused = F.size("not_run") > 0
+    full = (
+        scenarios.crossJoin(columns.select("backend", "oracle", "not_run"))
+        .join(cells, ["scenario", "backend"], "left")
+        .withColumn("outcome", F.coalesce("outcome", F.when(refused, NOT_RUN), F.lit(MISSING)))
+    )
+    oracle_deviates = F.col("oracle") & (F.col("outcome") == "deviates")
+    disputed = F.bool_or(oracle_deviates).over(Window.partitionBy("scenario"))
+    return full.withColumn("disputed", disputed).drop("oracle", "not_run")
+
+
+def tallies(grid: DataFrame) -> DataFrame:
+    """Per (family, level, backend): how many scenarios came out how, of all there are of that kind."""
+    return grid.groupBy("family", "level", "backend").agg(F.count("*").alias("scenarios"), _counts("outcome", OUTCOMES))
+
+
+def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> DataFrame:
+    """Every check that deviates in the column shown, beside what Apache Kafka answered in the same run.
+
+    Of several Apache Kafkas in that run the newest version that gave an answer speaks; none may have.
+    """
+    deviating = attempts.filter(F.col("verdict") == "deviates").join(
+        columns.select("run_id", "backend", "oracle"), ["run_id", "backend"]
+    )
+    oracles = runs.filter("oracle").select("run_id", "backend", "backend_version")
+    answers = (
+        attempts.filter(F.col("observed").isNotNull())
+        .join(oracles, ["run_id", "backend"])
+        .groupBy("run_id", "check")
+        .agg(
+            F.max_by(
+                F.struct(F.col("backend").alias("oracle_backend"), F.col("observed").alias("oracle_observed")),
+                F.struct(_version(F.coalesce("backend_version", "backend")), "backend"),
+            ).alias("answer")
+        )
+        .select("run_id", "check", "answer.*")
+    )
+    return deviating.join(answers, ["run_id", "check"], "left").select(
+        "run_id",
+        "backend",
+        "oracle",
+        "scenario",
+        "check",
+        "level",
+        "asked",
+        "accepted",
+        "observed",
+        "reason",
+        "impact",
+        F.array_compact("sources").alias("sources"),
+        "oracle_backend",
+        "oracle_observed",
+    )
+
+
+def _counts(column: str, values: tuple[str, ...]) -> Column:
+    """How many rows hold each of the values, as a struct with one field per value."""
+    return F.struct(*(F.count_if(F.col(column) == value).alias(value) for value in values)).alias("counts")
+
+
+def _version(text: Column) -> Column:
+    """The numbers in a version, as an array that sorts as versions do: 4.10 after 4.9."""
+    return F.transform(F.regexp_extract_all(text, F.lit(r"(\d+)")), lambda number: number.try_cast("long"))

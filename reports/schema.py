@@ -1,0 +1,132 @@
+"""The result line as Spark sees it: the fields of `conformance/result.schema.json`, declared again.
+
+For: the columns, and what each field may hold. A test holds this module to the published schema, so that
+neither can change alone. Left to others: applying it (`reports.ingest`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from reports.model import LEVELS, VERDICTS
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a field may hold: the variant types Spark finds in the JSON, and the column that keeps it.
+
+    `types` are the leading words of `schema_of_variant`; an empty array shows as an array of VOID.
+    """
+
+    types: tuple[str, ...]
+    column: DataType
+
+    def or_null(self) -> "Field":
+        return Field((*self.types, "VOID"), self.column)
+
+
+TEXT: Final = Field(("STRING",), StringType())
+INTEGER: Final = Field(("BIGINT",), LongType())
+NUMBER: Final = Field(("BIGINT", "DECIMAL", "DOUBLE"), DoubleType())
+BOOLEAN: Final = Field(("BOOLEAN",), BooleanType())
+TEXTS: Final = Field(("ARRAY<STRING", "ARRAY<VOID"), ArrayType(StringType()))
+# The keys of an object are the scenario's own, so objects stay JSON text in Spark.
+OBJECT: Final = Field(("OBJECT",), StringType())
+OBJECTS: Final = Field(("ARRAY<OBJECT", "ARRAY<VOID"), StringType())
+
+HEADER: Final[Mapping[str, Field]] = {
+    "kind": TEXT,
+    "schema_version": INTEGER,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "started": TEXT,
+    "suite_revision": TEXT,
+    "host": OBJECT,
+    "backend": TEXT,
+    "backend_version": TEXT.or_null(),
+    "build": TEXT,
+    "oracle": BOOLEAN,
+    "clients": OBJECT,
+    "seed": INTEGER,
+}
+
+CHECK: Final[Mapping[str, Field]] = {
+    "kind": TEXT,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
+    "scenario": TEXT,
+    "check": TEXT,
+    "revision": INTEGER,
+    "family": TEXT,
+    "level": TEXT,
+    "title": TEXT,
+    "verdict": TEXT,
+    "grade": TEXT.or_null(),
+    "reason": TEXT,
+    "asked": TEXT,
+    "accepted": OBJECTS,
+    "observed": OBJECT.or_null(),
+    "sources": TEXTS,
+    "impact": TEXT,
+    "test": TEXT,
+    "started": TEXT,
+    "duration_ms": NUMBER,
+    "attempt": INTEGER,
+    "evidence": OBJECTS,
+}
+
+NOT_RUN: Final[Mapping[str, Field]] = {
+    "kind": TEXT,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
+    "reason": TEXT,
+}
+
+FOOTER: Final[Mapping[str, Field]] = {
+    "kind": TEXT,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
+    "ended": TEXT,
+    "checks": INTEGER,
+    "counts": OBJECT,
+}
+
+KINDS: Final[Mapping[str, Mapping[str, Field]]] = {
+    "header": HEADER,
+    "check": CHECK,
+    "not-run": NOT_RUN,
+    "footer": FOOTER,
+}
+
+# Fields that hold one of a few values; a null is the field's own matter.
+VALUES: Final[Mapping[str, tuple[str, ...]]] = {
+    "schema_version": ("1",),
+    "verdict": VERDICTS,
+    "level": LEVELS,
+    "grade": ("exact", "legal"),
+}
+
+# Fields that hold a moment, UTC in ISO 8601.
+MOMENTS: Final = ("started", "ended")
+
+# The kinds agree on every field they share, so one struct holds any line.
+LINE: Final = StructType(
+    [
+        StructField(name, field.column)
+        for name, field in {name: field for kind in KINDS.values() for name, field in kind.items()}.items()
+    ]
+)

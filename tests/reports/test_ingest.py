@@ -1,0 +1,88 @@
+"""Every line of every file is either good or malformed, and a malformed one says why."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from result_lines import check, footer, header, not_run
+
+from reports import ingest
+
+# What a killed worker, a full disk, a foreign file or a hostile one leaves behind. The part of a problem that
+# a reader needs stands beside each; None is a good line.
+NASTY: dict[str, tuple[str, str | None]] = {
+    "a check": (json.dumps(check()), None),
+    "a header with a field of a newer writer": (json.dumps(header(colour="blue")), None),
+    "a footer with spaces around it": (f"  {json.dumps(footer())} \r", None),
+    "a not-run line": (json.dumps(not_run()), None),
+    "nothing": ("", "blank"),
+    "white space": (" \t ", "blank"),
+    "a torn line": (json.dumps(check())[:-40], "not one JSON object"),
+    "two lines glued together": (json.dumps(check()) + json.dumps(check()), "not one JSON object"),
+    "a line glued to the start of another": (json.dumps(check()) + '{"kind": "che', "not one JSON object"),
+    "an array of lines": (f"[{json.dumps(check())}]", "not one JSON object"),
+    "plain text": ("Killed", "not one JSON object"),
+    "a NUL": ('{"kind": "check\0"}', "not one JSON object"),
+    "a field twice": ('{"kind": "check", ' + json.dumps(check())[1:], "not one JSON object"),
+    "a number for a text": (json.dumps(header(run_id=5)), "run_id cannot be BIGINT"),
+    "a text for a number": (json.dumps(check(duration_ms="1.5")), "duration_ms cannot be STRING"),
+    "a missing field": (json.dumps({"kind": "not-run", "run_id": "r", "worker": "w"}), "backend is missing"),
+    "an unknown kind": (json.dumps(check() | {"kind": "chat"}), "kind is none of"),
+    "an unknown verdict": (json.dumps(check(verdict="fine")), "verdict is none of"),
+    "a start that is no moment": (json.dumps(header(started="at noon")), "started is not a moment"),
+}
+
+
+@pytest.fixture(scope="module")
+def problems(spark: SparkSession) -> dict[str, str | None]:
+    """What ingest says of each nasty line, from one pass over all of them."""
+    lines = spark.createDataFrame([(name, raw) for name, (raw, _) in NASTY.items()], "file string, raw string")
+    return {row["file"]: row["problem"] for row in ingest.parse(lines).collect()}
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_a_line_is_good_or_says_what_is_wrong_with_it(problems: dict[str, str | None], name: str) -> None:
+    expected = NASTY[name][1]
+    problem = problems[name]
+    if expected is None:
+        assert problem is None
+    else:
+        assert problem is not None
+        assert expected in problem
+
+
+def test_nineteen_nasty_lines_in_a_file_are_nineteen_lines_accounted_for(spark: SparkSession, tmp_path: Path) -> None:
+    # A colon, brackets and a blank, as in HOST:PORT or [::1], are part of the name and no wildcard.
+    file = tmp_path / "run [::1]:9092 100%.ndjson"
+    file.write_text("\n".join(raw for raw, _ in NASTY.values()))  # the last line has no newline
+    parsed = ingest.parse(ingest.read(spark, [str(file)]))
+
+    accounts = {row["kind"]: row["lines"] for row in ingest.accounts(parsed).collect()}
+    assert accounts == {"check": 1, "header": 1, "footer": 1, "not-run": 1, "malformed": 15}
+    assert sum(accounts.values()) == len(NASTY) == 19
+
+    kept = [row["raw"] for row in ingest.malformed(parsed).collect()]
+    assert sorted(kept) == sorted(raw for raw, problem in NASTY.values() if problem)
+
+
+def test_bytes_that_are_no_utf8_make_a_malformed_line_and_stop_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "run.ndjson"
+    file.write_bytes(b"\xff\xfe\n" + json.dumps(check()).encode() + b"\n")
+    problems = [row["problem"] for row in ingest.parse(ingest.read(spark, [str(file)])).collect()]
+    assert problems == ["the line is not one JSON object", None]
+
+
+def test_objects_with_free_keys_stay_json_text(spark: SparkSession) -> None:
+    observed = {"offset": -1, "nested": {"list": [1, None, "x"]}}
+    line = check(observed=observed, accepted=[{"offset": 1}, {"offset": 2}])
+    row = ingest.parse(spark.createDataFrame([("file", json.dumps(line))], "file string, raw string")).collect()[0]
+    assert json.loads(row["observed"]) == observed
+    assert json.loads(row["accepted"]) == [{"offset": 1}, {"offset": 2}]
+
+
+def test_an_answer_that_never_came_is_null_and_not_the_word(spark: SparkSession) -> None:
+    raw = json.dumps(check(verdict="broken", observed=None))
+    row = ingest.parse(spark.createDataFrame([("file", raw)], "file string, raw string")).collect()[0]
+    assert row["problem"] is None
+    assert row["observed"] is None
