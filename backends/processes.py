@@ -25,13 +25,16 @@ OWNER = "owner.json"
 STOP_SECONDS = 15.0
 """A Kafka stops in half a second; one that writes its class archive takes up to seven."""
 
+SAME_START_SECONDS = 2.0
+"""Linux tells the time of boot in whole seconds, and may round it otherwise the next time."""
+
 
 def new_workspace() -> Path:
     """A directory for one broker, marked as owned by this process. Leftovers of dead owners go first."""
     sweep()
     workspace = Path(tempfile.mkdtemp(prefix=PREFIX))
     me = psutil.Process()
-    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "created": me.create_time()}))
+    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "since_boot": _since_boot(me)}))
     return workspace
 
 
@@ -46,12 +49,17 @@ def sweep() -> None:
 def _owner_lives(owner_file: Path) -> bool:
     try:
         owner = json.loads(owner_file.read_text())
-        # A pid is reused sooner or later; together with its start time it is unique.
-        return bool(psutil.Process(owner["pid"]).create_time() == owner["created"])
+        # A pid is reused sooner or later, but hardly by a process of the same age.
+        return bool(abs(_since_boot(psutil.Process(owner["pid"])) - owner["since_boot"]) < SAME_START_SECONDS)
     except psutil.NoSuchProcess:
         return False
-    except (OSError, ValueError, KeyError, psutil.Error):
+    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
         return True  # not readable, so not ours to judge
+
+
+def _since_boot(process: psutil.Process) -> float:
+    """When a process started, in seconds since boot: the time of day changes whenever the clock is set."""
+    return process.create_time() - psutil.boot_time()
 
 
 def end_processes_of(workspace: Path) -> None:
@@ -65,10 +73,18 @@ def end_processes_of(workspace: Path) -> None:
 
 
 def start_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a broker in a session of its own, so that Ctrl-C reaches the suite and not the broker."""
+    """Start a broker where its log is, so that whatever else it writes goes there too.
+
+    It gets a session of its own, so that Ctrl-C reaches the suite and not the broker.
+    """
     with log.open("ab") as stream:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
 
