@@ -139,7 +139,7 @@ def check_line(check: Check) -> dict[str, Any]:
         "reason": bounded(check.judgement.reason, SENTENCE_CHARACTERS),
         "asked": bounded(check.asked, SENTENCE_CHARACTERS),
         "accepted": [each.as_json() for each in check.accepted],
-        "observed": None if check.observed is None else check.observed.as_json(),
+        "observed": None if check.observed is None else _observed(check.observed),
         "sources": list(check.scenario.sources),
         "impact": check.scenario.impact,
         "test": check.test,
@@ -148,6 +148,10 @@ def check_line(check: Check) -> dict[str, Any]:
         "attempt": 1,
         "evidence": [evidence(each) for each in check.exchanges[-EVIDENCE_EXCHANGES:]],
     }
+
+
+def _observed(observed: Observation) -> dict[str, object]:
+    return dataclasses.replace(observed, detail=bounded(observed.detail, SENTENCE_CHARACTERS)).as_json()
 
 
 def read_checks(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
@@ -181,7 +185,7 @@ def evidence(exchange: Exchange) -> dict[str, Any]:
     return {
         "api": exchange.api,
         "version": exchange.version,
-        "node": exchange.node,
+        "node": bounded(exchange.node, EVIDENCE_CHARACTERS),
         "request": bounded(render(exchange.request), EVIDENCE_CHARACTERS),
         "response": bounded(render(exchange.response), EVIDENCE_CHARACTERS),
         "ms": round(exchange.milliseconds, 3),
