@@ -15,9 +15,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import psutil
+
+from conformance.waiting import DeadlinePassed, eventually
 
 PREFIX = "offset-conformance-"
 OWNER = "owner.json"
@@ -49,8 +52,9 @@ def sweep() -> None:
 def _owner_lives(owner_file: Path) -> bool:
     try:
         owner = json.loads(owner_file.read_text())
+        process = psutil.Process(owner["pid"])
         # A pid is reused sooner or later, but hardly by a process of the same age.
-        return bool(abs(_since_boot(psutil.Process(owner["pid"])) - owner["since_boot"]) < SAME_START_SECONDS)
+        return abs(_since_boot(process) - owner["since_boot"]) < SAME_START_SECONDS and not _ended(process)
     except psutil.NoSuchProcess:
         return False
     except (OSError, ValueError, KeyError, TypeError, psutil.Error):
@@ -66,10 +70,15 @@ def end_processes_of(workspace: Path) -> None:
     """Kill every process that was started with a file of this workspace as an argument."""
     mark = f"{workspace}{os.sep}"
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, DeadlinePassed):
             if process.pid != os.getpid() and any(mark in argument for argument in process.cmdline()):
                 process.kill()
-                process.wait(STOP_SECONDS)
+                eventually(partial(_ended, process), bool, reason="a killed process to end", seconds=STOP_SECONDS)
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Gone, or waiting to be collected by its parent: the first process of a container may never do that."""
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def start_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:

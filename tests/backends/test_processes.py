@@ -63,17 +63,28 @@ def run(started: list[psutil.Process]) -> Iterator[tuple[psutil.Popen, Path, psu
         owner.stdin.close()
 
 
-def gone(process: psutil.Process) -> None:
-    eventually(process.is_running, lambda runs: not runs, reason="the process to be gone", seconds=10)
+def runs(process: psutil.Process) -> bool:
+    """Whether it does anything: one that nobody has collected yet does not."""
+    try:
+        return bool(process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
-def test_what_a_killed_run_left_is_swept(run: tuple[psutil.Popen, Path, psutil.Process]) -> None:
-    owner, workspace, broker = run
+def kill(owner: psutil.Popen, *, collect: bool = True) -> None:
     owner.kill()
-    owner.wait()
-    assert broker.is_running()
+    if collect:
+        owner.wait()
+    eventually(lambda: runs(owner), lambda still: not still, reason="the run to die", seconds=10)
+
+
+@pytest.mark.parametrize("collect", [True, False], ids=["and collected", "and not collected by its parent"])
+def test_what_a_killed_run_left_is_swept(run: tuple[psutil.Popen, Path, psutil.Process], collect: bool) -> None:
+    owner, workspace, broker = run
+    kill(owner, collect=collect)
+    assert runs(broker)
     sweep()
-    gone(broker)
+    assert not runs(broker)
     assert not workspace.exists()
 
 
@@ -81,7 +92,7 @@ def test_a_run_that_lives_keeps_its_broker_and_its_workspace(run: tuple[psutil.P
     _, workspace, broker = run
     mine = new_workspace()
     sweep()
-    assert broker.is_running()
+    assert runs(broker)
     assert workspace.is_dir()
     assert mine.is_dir()
 
@@ -95,10 +106,9 @@ def test_strangers_with_a_similar_name_stay(
     similar = f"{workspace}-of-somebody-else/settings"
     stranger = psutil.Popen([sys.executable, "-c", LIVES_ON, similar])
     started.append(psutil.Process(stranger.pid))
-    owner.kill()
-    owner.wait()
+    kill(owner)
     sweep()
-    gone(broker)
+    assert not runs(broker)
     assert stranger.poll() is None
     assert unmarked.is_dir()
     stranger.kill()
