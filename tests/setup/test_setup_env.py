@@ -45,6 +45,7 @@ class Checkout:
         """Set-up as a process, with no word from the pip settings of whoever runs this test."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
         registry = {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(self.path / "registry")}
+        registry["TMPDIR"] = str(self.path)  # a pip that is killed leaves its own there
         return subprocess.Popen(
             command or (sys.executable, "setup_env.py"),
             cwd=self.path,
