@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import re
 import secrets
 import subprocess
 import time
@@ -34,6 +35,9 @@ EVIDENCE_EXCHANGES = 8
 
 EVIDENCE_CHARACTERS = 800
 """Enough for a ListOffsets answer with every field, and little enough for a thousand checks in one file."""
+
+FILE_NAME_CHARACTERS = 100
+"""Of a backend's name: with run and worker beside it, a file name stays below the 255 bytes that disks allow."""
 
 SENTENCE_CHARACTERS = 2000
 """A reason quotes accepted and observed answers; what a broker sent must not blow up the line."""
@@ -77,7 +81,8 @@ class ResultFile:
 
     def __init__(self, directory: Path, run: RunInfo, backend: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        name = "".join(letter if letter.isalnum() or letter in "@.-" else "_" for letter in backend)
+        safe = (letter if letter.isascii() and (letter.isalnum() or letter in "@.-") else "_" for letter in backend)
+        name = "".join(safe)[:FILE_NAME_CHARACTERS]
         worker = "" if run.worker == "main" else f".{run.worker}"
         self.path = directory / f"{run.run_id}.{name}{worker}.ndjson"
         self._run = run
@@ -170,11 +175,20 @@ def read_checks(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
                     yield line
 
 
+def runs_in(directory: Path) -> list[str]:
+    """The ids of the runs that have a result file there, oldest first: an id begins with the time of its run."""
+    return sorted({path.name.partition(".")[0] for path in directory.glob("*.ndjson")})
+
+
 def oracle_line(directory: Path, run_id: str, check: str) -> Mapping[str, Any] | None:
     """Apache Kafka's line for a check in the same run, if it was asked there too; its newest version's."""
-    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=lambda path: path.name)
-    lines = [line for line in read_checks(files) if line.get("check") == check]
+    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=_version_in_name)
+    lines = [line for line in read_checks(files) if line.get("check") == check and line.get("observed") is not None]
     return lines[-1] if lines else None
+
+
+def _version_in_name(path: Path) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", path.name.partition("@")[2])]
 
 
 def new_run_id() -> str:
