@@ -37,8 +37,8 @@ from conformance.cluster import (
     require,
 )
 from conformance.results import Check, now
-from conformance.specs import EARLIEST, OffsetSpec, T
-from conformance.waiting import eventually
+from conformance.specs import EARLIEST, LATEST, OffsetSpec, T
+from conformance.waiting import DeadlinePassed, eventually
 
 OFFSET_OUT_OF_RANGE = 1
 
@@ -47,6 +47,10 @@ KEEP_FOREVER = {"retention.ms": "-1"}
 
 VISIBLE_SECONDS = 10.0
 """A transaction's marker is written within 0.1 s of the commit; ten seconds is a broker that lost it."""
+
+
+SETTLE_SECONDS = 1.0
+"""Between two steps of Kafka's retention lie microseconds; a second is a thread that waits for a busy core."""
 
 
 class Broker(Protocol):
@@ -200,13 +204,25 @@ class Partition:
         self.configure({"retention.ms": "-1"})
 
     def await_unreadable(self, offset: int) -> None:
-        """Wait until the record at `offset` is gone."""
+        """Wait until the record at `offset` is gone.
+
+        Required: that it cannot be read. Not required: that the log start which Fetch reports has followed.
+        Kafka removes a segment a moment before it moves the log start, so that is given time, and asked no more.
+        """
         eventually(
             lambda: self.fetch(offset),
             lambda seen: seen.error == OFFSET_OUT_OF_RANGE or (seen.error == 0 and not seen.records),
             reason=f"retention to remove the record at offset {offset} of {self.topic}",
             seconds=self.broker.patience_seconds,
         )
+        end = self.ask(LATEST).fields.get("offset", 0)
+        with contextlib.suppress(DeadlinePassed):
+            eventually(
+                lambda: self.fetch(end),
+                lambda seen: seen.error != 0 or not 0 <= seen.log_start_offset <= offset,
+                reason=f"the log start of {self.topic} to follow",
+                seconds=SETTLE_SECONDS,
+            )
 
     def await_answer(self, spec: OffsetSpec, holds: Callable[[int], bool], reason: str) -> None:
         """Wait until the offset answered to `spec` is as wanted: for background work that only it shows."""
