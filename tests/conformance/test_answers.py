@@ -66,6 +66,13 @@ JUDGED: dict[str, tuple[tuple[Accepted, ...], Observation, bool, Verdict, Grade 
     "in a range": ((answer(offset=Between(5, 6)),), SEEN, False, Verdict.CONFORMS, Grade.EXACT),
     "below a range": ((answer(offset=at_least(6)),), SEEN, False, Verdict.DEVIATES, None),
     "a wanted close": ((CLOSED,), Observation(silence=Silence.CLOSED), False, Verdict.CONFORMS, Grade.EXACT),
+    "another silence than the wanted one": (
+        (CLOSED,),
+        Observation(silence=Silence.OMITTED),
+        False,
+        Verdict.DEVIATES,
+        None,
+    ),
     "an answer instead of a close": ((CLOSED,), SEEN, False, Verdict.DEVIATES, None),
     "a wanted timeout": (
         (Accepted(silence=Silence.TIMEOUT),),

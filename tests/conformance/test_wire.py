@@ -81,12 +81,21 @@ def dribble_for_ever(connection: socket.socket) -> None:
             continue
 
 
+def pour_for_ever(connection: socket.socket) -> None:
+    """As `dribble_for_ever`, but with never a moment in which a read has nothing to return."""
+    read_request(connection)
+    connection.sendall(struct.pack(">i", MAX_FRAME_BYTES))
+    for _ in range(MAX_FRAME_BYTES - 1):
+        connection.sendall(b"\x00")
+
+
 HOSTILE: dict[str, tuple[int, Play, type[WireError], str]] = {
     "closes at once": (1, close_at_once, ConnectionClosed, ""),
     "closes in the middle": (1, close_after_half_an_answer, ConnectionClosed, "closed the connection"),
     "says nothing": (1, never_answer, NoAnswerInTime, "nothing within 0.2 s"),
     "stops in the middle": (1, replying(frame(list_offsets())[:10]), NoAnswerInTime, "nothing within 0.2 s"),
     "dribbles": (1, dribble_for_ever, NoAnswerInTime, ""),
+    "pours": (1, pour_for_ever, NoAnswerInTime, ""),
     "negative length": (1, replying(struct.pack(">i", -1)), MalformedAnswer, "a frame of -1 bytes"),
     "largest length": (1, replying(struct.pack(">i", 2**31 - 1)), MalformedAnswer, "a frame of 2147483647 bytes"),
     "too short for a header": (1, replying(struct.pack(">i3s", 3, b"abc")), MalformedAnswer, "a frame of 3 bytes"),
