@@ -3,6 +3,7 @@
 import socket
 import struct
 import time
+from collections.abc import Callable
 
 import pytest
 from scripted_broker import (
@@ -147,6 +148,25 @@ def test_the_evidence_has_the_exchanges_that_failed_too_and_is_handed_out_once(b
         asked = [exchange.api for exchange in cluster.drain_exchanges()]
         assert asked == ["api_versions", "list_offsets", "api_versions", "list_offsets"]
         assert cluster.drain_exchanges() == []
+
+
+PRODUCE, CREATE_TOPICS, DELETE_RECORDS = 0, 19, 21
+NO_THROTTLE = struct.pack(">i", 0)
+EMPTY_ANSWERS: dict[int, tuple[int, bytes, Callable[[Cluster], object]]] = {
+    METADATA: (0, array([]) + array([]), lambda cluster: cluster.topic_exists("t")),
+    PRODUCE: (3, array([]) + NO_THROTTLE, lambda cluster: cluster.produce("t", 0, encode_batch([Record(1)]))),
+    CREATE_TOPICS: (2, NO_THROTTLE + array([]), lambda cluster: cluster.create_topic("t")),
+    DELETE_RECORDS: (0, NO_THROTTLE + array([]), lambda cluster: cluster.delete_records("t", 0, 1)),
+}
+
+
+@pytest.mark.parametrize("api", EMPTY_ANSWERS)
+def test_a_step_whose_answer_has_no_entry_is_malformed_and_no_failure_of_ours(broker: ScriptedBroker, api: int) -> None:
+    version, body, step = EMPTY_ANSWERS[api]
+    broker.answer(API_VERSIONS, api_versions(HAND_WRITTEN | {api: (version, version)}))
+    broker.answer(api, body)
+    with Cluster(broker.bootstrap) as cluster, pytest.raises(MalformedAnswer, match="0 entries"):
+        step(cluster)
 
 
 # -- versions
