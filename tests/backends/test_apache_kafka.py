@@ -42,7 +42,6 @@ def kafka(temporary_directory: Path) -> Iterator[ApacheKafka]:
     broker = ApacheKafka(KAFKA)
     with broker:
         yield broker
-    assert leftovers(temporary_directory) == ([], [])
 
 
 def brokers_of(directory: Path) -> list[psutil.Process]:
@@ -110,12 +109,24 @@ def test_a_restarted_and_a_killed_broker_keep_address_and_records(
     assert read(kafka, lever) == [b"acknowledged"]
 
 
+def test_a_second_broker_has_ports_of_its_own_and_leaves_nothing_when_stopped(
+    kafka: ApacheKafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    second = ApacheKafka(KAFKA)
+    with second:
+        assert second.bootstrap != kafka.bootstrap
+        assert len(brokers_of(tmp_path)) == 1
+    assert leftovers(tmp_path) == ([], [])
+    second.stop()  # twice is once
+
+
 # -- a broker that does not start
 
 
 @pytest.fixture
 def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user cache of the test's own, with the jars of the real one."""
+    """A user cache of the test's own, with the jars of the real one; a broker that ran has brought them."""
     jars = user_cache() / "kafka" / "4.3.1" / "broker"
     cache = tmp_path / "cache"
     (cache / "kafka" / "4.3.1").mkdir(parents=True)
@@ -149,6 +160,7 @@ def test_jars_that_are_not_there_are_told_in_javas_words(
     assert "Could not find or load main class kafka.Kafka" in objection_to_start(temporary_directory)
 
 
+@pytest.mark.usefixtures("kafka")
 def test_a_damaged_log_directory_is_told_in_kafkas_words(temporary_directory: Path, private_cache: Path) -> None:
     formatted = private_cache / "kafka" / "4.3.1" / "formatted"
     formatted.mkdir()
@@ -230,7 +242,7 @@ def test_a_run_that_is_ended_leaves_no_broker_and_no_directory(
     run = start_run("latest")
     moment(run)
     run.process.send_signal(ending)
-    # Python 3.11 dies of an interrupt that was handled, if it came while a string was executed (a dataclass is made so).
+    # `python -m` dies even of an interrupt that was handled, if it came in the exec of a string: so are dataclasses made.
     assert run.process.wait(PATIENCE_SECONDS) in (pytest.ExitCode.INTERRUPTED, -signal.SIGINT)
     assert leftovers(run.temporary) == ([], [])
 
