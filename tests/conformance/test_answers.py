@@ -153,9 +153,19 @@ def test_judging_changes_neither_side() -> None:
     assert ([each.as_json() for each in accepted], observed.as_json()) == before
 
 
-def test_a_deviation_says_what_was_accepted_and_what_came() -> None:
-    reason = judge([answer(offset=4), refused(3)], Observation({"error": 0, "offset": 5})).reason
-    assert reason == "accepted: error=0 offset=4 or error=3; observed: error=0 offset=5"
+def test_a_deviation_says_what_differs_from_the_accepted_answer_that_is_closest() -> None:
+    reason = judge(
+        [Accepted({"error": 3, "offset": -1}), answer(offset=4)], Observation({"error": 0, "offset": 5})
+    ).reason
+    assert reason == "offset is 5 instead of 4"
+
+
+def test_a_deviation_says_that_a_field_is_not_there() -> None:
+    assert judge([answer(offset=4)], Observation({"error": 0})).reason == "offset is not there instead of 4"
+
+
+def test_an_answer_where_only_silence_is_accepted_says_so() -> None:
+    assert judge([CLOSED], Observation({"error": 0})).reason == "an answer where none was accepted"
 
 
 def test_a_legal_answer_says_why_it_is_legal_and_an_exact_one_says_nothing() -> None:
