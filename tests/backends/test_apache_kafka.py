@@ -26,7 +26,7 @@ PATIENCE_SECONDS = 60.0
 """A broker boots in two seconds and stops in one; thirty times that is a very busy machine."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where all brokers of this module keep their workspaces, so that leftovers can be told."""
     directory = tmp_path_factory.mktemp("brokers")
@@ -37,7 +37,7 @@ def temporary_directory(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pa
 
 
 @pytest.fixture(scope="module")
-def kafka(temporary_directory: Path) -> Iterator[ApacheKafka]:
+def kafka() -> Iterator[ApacheKafka]:
     """One broker for the tests that leave it running."""
     broker = ApacheKafka(KAFKA)
     with broker:
@@ -242,7 +242,7 @@ def test_a_run_that_is_ended_leaves_no_broker_and_no_directory(
     run = start_run("latest")
     moment(run)
     run.process.send_signal(ending)
-    # `python -m` dies even of an interrupt that was handled, if it came in the exec of a string: so are dataclasses made.
+    # `python -m` dies even of an interrupt that was handled, if it came in the exec of a string, as dataclasses use it.
     assert run.process.wait(PATIENCE_SECONDS) in (pytest.ExitCode.INTERRUPTED, -signal.SIGINT)
     assert leftovers(run.temporary) == ([], [])
 
