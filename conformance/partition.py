@@ -320,18 +320,25 @@ class Partition:
         replica: int = CONSUMER,
         epoch: int = -1,
         timeout_ms: int = 0,
+        within: float = 0.0,
     ) -> Observation:
         """Ask, judge, record. The check is named after the spec unless it is given a name.
+
+        With `within`, a promise that may take time is asked again for so many seconds; the last answer is judged.
 
         A spec above everything that the broker advertises is asked all the same, for the record, and the
         check is `unsupported`; unless the scenario chooses the version itself, because then the refusal is
         what it is about.
         """
         started, before = now(), time.monotonic()
-        observed = self.ask(
-            spec, version=version, isolation=isolation, replica=replica, epoch=epoch, timeout_ms=timeout_ms
-        )
         wanted = applicable(accepted, self.story.facts)
+        observed = self._ask_until(
+            lambda: self.ask(
+                spec, version=version, isolation=isolation, replica=replica, epoch=epoch, timeout_ms=timeout_ms
+            ),
+            wanted,
+            within,
+        )
         highest = self.story.facts.list_offsets[1]
         if version is None and spec.since > highest:
             reason = f"{spec.name} needs ListOffsets v{spec.since}; the broker advertises up to v{highest}"
@@ -354,6 +361,17 @@ class Partition:
             cluster=self.cluster,
         )
         return observed
+
+    def _ask_until(self, ask: Callable[[], Observation], wanted: tuple[Accepted, ...], within: float) -> Observation:
+        seen: list[Observation] = []
+        with contextlib.suppress(DeadlinePassed):
+            eventually(
+                lambda: seen.append(ask()),
+                lambda _: within == 0 or any(each.matches(seen[-1]) for each in wanted),
+                reason="an accepted answer",
+                seconds=within,
+            )
+        return seen[-1]
 
     def _version(self, version: int | None) -> int:
         return self.cluster.highest("list_offsets") if version is None else version
@@ -386,19 +404,17 @@ class Transaction:
         self._sequence += len(records)
         self._end_offset = written.fields["base_offset"] + len(records)
 
-    def commit(self) -> None:
-        self._end(commit=True)
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort. The marker is written soon after this returns, not before."""
+        self._cluster.end_transaction(self._id, self._producer, commit=commit)
 
-    def abort(self) -> None:
-        self._end(commit=False)
-
-    def _end(self, *, commit: bool) -> None:
-        """End it, and wait for the marker: until then the log end grows by itself.
+    def end_visibly(self, *, commit: bool) -> None:
+        """Commit or abort, and wait for the marker: until then the log end grows by itself.
 
         Read with Fetch at the end of the log, which is served whatever has been deleted before it.
         """
         before = self._partition.fetch(self._end_offset).high_watermark
-        self._cluster.end_transaction(self._id, self._producer, commit=commit)
+        self.end(commit=commit)
         eventually(
             lambda: self._partition.fetch(self._end_offset, isolation=READ_COMMITTED),
             lambda seen: seen.last_stable_offset > before,

@@ -250,7 +250,7 @@ def test_a_committed_transaction(partition: Partition) -> None:
     transaction = partition.begin_transaction()
     transaction.produce_batch(2000, 3000)
     partition.produce_at(4000)
-    transaction.commit()
+    transaction.end_visibly(commit=True)
     records: dict[int, int | Between] = {0: 1000, 1: 2000, 2: 3000, 3: 4000, 4: stamped_now()}
     tour(partition, latest=5, earliest=0, records=records)
     committed_tour(partition, latest=5, earliest=0, records=records)
@@ -261,7 +261,7 @@ def test_an_aborted_transaction(partition: Partition) -> None:
     partition.produce_at(1000)
     transaction = partition.begin_transaction()
     transaction.produce_batch(2000, 3000)
-    transaction.abort()
+    transaction.end_visibly(commit=False)
     records: dict[int, int | Between] = {0: 1000, 1: 2000, 2: 3000, 3: stamped_now()}
     tour(partition, latest=4, earliest=0, records=records)
     committed_tour(partition, latest=4, earliest=0, records=records)
@@ -289,7 +289,7 @@ def test_a_transaction_committed_after_its_records_were_deleted(partition: Parti
     transaction = partition.begin_transaction()
     transaction.produce_batch(1000, 2000)
     partition.delete_records(-1)
-    transaction.commit()
+    transaction.end_visibly(commit=True)
     # Kafka searches the segment of the deleted records, in vain, until the next retention check removes it.
     partition.await_answer(at_epoch(0), lambda offset: offset == 2, "the deleted segment to be removed")
     records = {2: stamped_now()}
