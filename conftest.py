@@ -90,7 +90,6 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput |= {"run_id": run.run_id, "seed": run.seed}
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     told = {item: scenario for item in items if (scenario := scenario_of(getattr(item, "function", None)))}
     level, patterns = config.getoption("--level"), config.getoption("--scenario")
@@ -109,7 +108,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if callspec is not None and "column" in callspec.params:
             backend, _address = callspec.params["column"]
             columns[item] = backend.column
-            item.add_marker(pytest.mark.xdist_group(backend.column))
     order = list(dict.fromkeys(columns.values()))
 
     def position(item: pytest.Item) -> tuple[int, bool]:

@@ -37,7 +37,7 @@ class Progress:
 
     def __init__(self, screen: TextIO, backends: Sequence[str]) -> None:
         self._screen = screen
-        self._backends = sorted(backends, key=len, reverse=True)
+        self._backends = backends
         self._live = screen.isatty()
         self._tales: dict[str, Tale] = {}
         self._verdicts: dict[str, str] = {}
@@ -56,7 +56,7 @@ class Progress:
             self._verdicts[report.nodeid] = verdict
         if report.when != "teardown":
             return
-        backend = self._backend(report.nodeid)
+        backend = backend_of(report.nodeid, self._backends)
         tale = self._tales.setdefault(backend, Tale())
         tale.done += 1
         tale.verdicts[self._verdicts.pop(report.nodeid, "broken")] += 1
@@ -75,7 +75,7 @@ class Progress:
 
     def _expect(self, ids: list[str]) -> None:
         for nodeid in ids:
-            self._tales.setdefault(self._backend(nodeid), Tale()).total += 1
+            self._tales.setdefault(backend_of(nodeid, self._backends), Tale()).total += 1
 
     def _rewrite(self) -> None:
         started = {backend: tale for backend, tale in self._tales.items() if tale.done}
@@ -83,7 +83,8 @@ class Progress:
         self._screen.write(f"\r\x1b[K{line[-SHOWN_ON_ONE_LINE:]}")
         self._screen.flush()
 
-    def _backend(self, nodeid: str) -> str:
-        """The backend in a test's id: the longest name that its parameters begin with."""
-        parameters = nodeid.partition("[")[2]
-        return next((backend for backend in self._backends if parameters.startswith(backend)), "other tests")
+
+def backend_of(nodeid: str, backends: Sequence[str]) -> str:
+    """The backend in a test's id: the longest name that its parameters begin with."""
+    parameters = nodeid.partition("[")[2]
+    return max((backend for backend in backends if parameters.startswith(backend)), key=len, default="other tests")

@@ -57,7 +57,7 @@ def _smoke(backend: Backend, bootstraps: Sequence[str]) -> Exit:
     ]
     with tempfile.TemporaryDirectory() as scratch:
         results, log = Path(scratch), Path(scratch) / "log"
-        code = run_suites(arguments, run_id, results, log, Progress(sys.stderr, [backend.column]))
+        code = run_suites(arguments, run_id, results, log, [Progress(sys.stderr, [backend.column])])
         if code is pytest.ExitCode.INTERRUPTED:
             raise KeyboardInterrupt
         verdicts: dict[str, list[Mapping[str, object]]] = {}

@@ -13,7 +13,7 @@ from conformance.batches import Codec, Record, encode_batch
 from conformance.catalogue import scenario
 from conformance.cluster import UNKNOWN_TOPIC_OR_PARTITION
 from conformance.partition import Partition
-from conformance.specs import NO_TIMESTAMP, T, at_epoch
+from conformance.specs import NO_TIMESTAMP, T, at, at_epoch
 from conformance.tour import committed_tour, stamped_now, tour, tour_of_errors
 from conformance.waiting import eventually
 
@@ -136,11 +136,11 @@ def test_compaction_removed_the_first_record(partition: Partition) -> None:
 @scenario("tour.compacted-out-of-order", impact=READER)
 def test_compaction_of_records_out_of_order(partition: Partition) -> None:
     partition.created_with(COMPACTED)
-    _write_keys(
-        partition, ("z", 1000), ("a", 9000), ("a", 9600), ("a", 9100), ("q", 10200), ("q", 10800)
-    )  # fmt: skip
+    _write_keys(partition, ("z", 1000), ("a", 9000), ("a", 9600), ("a", 9100), ("q", 10200), ("q", 10800))
     _await_offsets(partition, [0, 3, 4, 5])
     tour(partition, latest=6, earliest=0, records={0: 1000, 3: 9100, 4: 10200, 5: 10800})
+    partition.expect(at(8000), found(3, T + 9100))
+    partition.expect(at(9500), found(4, T + 10200))
 
 
 @scenario("tour.out-of-order-batches", impact=READER)
