@@ -16,6 +16,7 @@ import pytest
 
 from backends import registry
 from backends.presets import prepare
+from backends.processes import sweep
 from backends.running import DidNotStart, RunningBackend
 from conformance.answers import Judgement, Silence, Verdict
 from conformance.catalogue import Level, scenario_of
@@ -149,6 +150,7 @@ def column(request: pytest.FixtureRequest) -> Iterator[Column]:
     """One backend, started once for all its scenarios. One that does not start errors its own tests only."""
     backend, bootstrap = request.param
     config = request.config
+    sweep()
     results = ResultFile(Path(config.getoption("--results")), config.stash[RUN], backend.column)
     with contextlib.closing(results), contextlib.ExitStack() as stack:
         try:

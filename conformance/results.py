@@ -182,13 +182,16 @@ def runs_in(directory: Path) -> list[str]:
 
 def oracle_line(directory: Path, run_id: str, check: str) -> Mapping[str, Any] | None:
     """Apache Kafka's line for a check in the same run, if it was asked there too; its newest version's."""
-    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=_version_in_name)
+    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=_newest_last)
     lines = [line for line in read_checks(files) if line.get("check") == check and line.get("observed") is not None]
     return lines[-1] if lines else None
 
 
-def _version_in_name(path: Path) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", path.name.partition("@")[2])]
+def _newest_last(path: Path) -> tuple[list[int], int]:
+    """By version; of two that are equal, the plainer name is the last."""
+    name, _, rest = path.name.partition("@")
+    version = re.match(r"\d+(?:\.\d+)*", rest)
+    return [int(number) for number in version.group().split(".")] if version else [], -len(name)
 
 
 def new_run_id() -> str:

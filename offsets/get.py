@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Sequence
 
-from conformance.cluster import Cluster, NotSupported, Question, StepFailed, reachable
+from conformance.cluster import Cluster, NotSupported, Question, StepFailed
 from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec
 from conformance.wire import BrokerUnreachable, WireError, error_name
 from offsets.exits import CommandFailed, Exit
@@ -22,12 +22,14 @@ def perform(wanted: Sequence[str], time: str, bootstrap: str) -> Exit:
     except ValueError as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     topics = [_topic_and_partition(each) for each in wanted]
+    if not bootstrap.rpartition(":")[2].isdecimal():
+        raise CommandFailed(f"{bootstrap!r} is no HOST:PORT", Exit.USAGE)
     try:
         cluster = Cluster(bootstrap)
     except BrokerUnreachable as error:
         raise CommandFailed(f"no broker answers at {error}; check --bootstrap HOST:PORT") from error
-    except (WireError, ValueError):
-        raise CommandFailed(f"{bootstrap}: {reachable(bootstrap)}; check --bootstrap HOST:PORT") from None
+    except WireError as error:
+        raise CommandFailed(f"what listens there does not answer like a Kafka ({error})") from error
     with cluster:
         try:
             return _print_offsets(cluster, topics, spec)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import confluent_kafka
 import pytest
 from whole_runs import ALWAYS, ROOT, RUN_SECONDS, Checks, MatrixRun, offsets
 
+from backends import registry
+from backends.presets import prepare
+from conformance.batches import Record, encode_batch
+from conformance.cluster import Cluster
 from conformance.results import read_checks
+from conformance.specs import T
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,3 +73,23 @@ def checks_of(
         return list(read_checks(sorted(directory.glob(f"*.{backend}.*"))))
 
     return checks
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[str]:
+    """The address of a Kafka 4.3.1 with the topic `orders`: partition 0 has three records, 1 one, 2 none."""
+    with prepare(registry.choose("apache-kafka@4.3.1")) as broker, Cluster(broker.bootstrap) as cluster:
+        cluster.create_topic("orders", partitions=3, config={"retention.ms": "-1"})
+        for partition, count in ((0, 3), (1, 1)):
+            for number in range(count):
+                cluster.produce("orders", partition, encode_batch([Record(T + number * 1000)]))
+        yield broker.bootstrap
+
+
+@pytest.fixture
+def mock_as_external() -> Iterator[str]:
+    """librdkafka's mock cluster, which speaks ListOffsets up to v7."""
+    client = confluent_kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
+    (node,) = client.list_topics(timeout=10).brokers.values()
+    yield f"{node.host}:{node.port}"
+    del client

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import psutil
 
 ROOT = Path(__file__).parents[1]
 
@@ -65,3 +68,33 @@ class MatrixRun:
     @property
     def results(self) -> Path:
         return self.out / "results"
+
+
+SOON = 120.0
+"""A run that meets no broker ends in seconds; two minutes is a hang."""
+
+
+def suites(results: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pytest", str(ROOT / "suites"), "-q", "--tb=line", "-rN", f"--results={results}"]
+    return subprocess.Popen(
+        [*command, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def ended(run: subprocess.Popen[str]) -> tuple[int, str]:
+    try:
+        said, _ = run.communicate(timeout=SOON)
+    finally:
+        run.kill()
+    return run.returncode, said
+
+
+def lines_in(results: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for path in sorted(results.glob("*.ndjson")) for line in path.read_text().splitlines()]
+
+
+def process_that_listens_on(port: int) -> psutil.Process:
+    for child in psutil.Process().children():
+        if any(each.laddr.port == port for each in child.net_connections("tcp")):
+            return child
+    raise AssertionError(f"no child listens on {port}")
