@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 import cramjam
-from crc32c import crc32c
 
 NO_PRODUCER = -1
 CONTROL_BATCH = 0x20
@@ -98,7 +97,7 @@ def encode_batch(
         len(records),
     ) + _deflate(codec, payload)
     length = _PREFIX.size - _LENGTH_COUNTS_FROM + len(body)
-    return _PREFIX.pack(base_offset, length, -1, 2, crc32c(body)) + body
+    return _PREFIX.pack(base_offset, length, -1, 2, _checksum(body)) + body
 
 
 def decode_batches(data: bytes) -> list[StoredRecord]:
@@ -115,7 +114,7 @@ def decode_batches(data: bytes) -> list[StoredRecord]:
         if end > len(data):
             break
         body = data[position + _PREFIX.size : end]
-        if crc32c(body) != crc:
+        if _checksum(body) != crc:
             raise BadBatch(f"checksum of the batch at offset {base_offset} does not match")
         decoded, inflated = _decode_body(base_offset, body, room)
         records.extend(decoded)
@@ -146,6 +145,13 @@ def _decode_body(base_offset: int, body: bytes, room: int) -> tuple[list[StoredR
             timestamp = max_timestamp
         records.append(StoredRecord(offset, timestamp, key, value, bool(attributes & CONTROL_BATCH)))
     return records, len(payload) if codec != Codec.NONE else 0
+
+
+def _checksum(body: bytes) -> int:
+    # Imported on first use: it takes as long to load as `offsets get` takes to ask, which reads no batch.
+    from crc32c import crc32c
+
+    return crc32c(body)
 
 
 def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:

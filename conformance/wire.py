@@ -38,6 +38,9 @@ CONNECT_SECONDS = 5.0
 MAX_FRAME_BYTES = 8 * 1024 * 1024
 """The largest answer a scenario can cause is a Fetch of 1 MiB; a length beyond this is not read at all."""
 
+READ_BYTES = 64 * 1024
+"""Enough for a usual answer with its length in one read."""
+
 API_KEYS: Mapping[str, int] = {name: key for key, name in api_key_map.items()}
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
@@ -78,6 +81,7 @@ class Exchange:
     milliseconds: float
 
 
+@cache
 def codec_versions(api: str) -> range:
     """The versions of `api` that the codec can write and read."""
     versions = schema_name_map[api]
@@ -93,6 +97,7 @@ class Connection:
         self.exchanges: list[Exchange] = []
         self._answer_seconds = answer_seconds
         self._correlation = itertools.count(1)
+        self._arrived = bytearray()
         if not 0 < port < 2**16 or "\0" in host:  # the resolver would quietly take something else for it
             raise BrokerUnreachable(f"{self.node}: no such address")
         try:
@@ -124,7 +129,7 @@ class Connection:
         buffer = io.BytesIO()
         request_type: type = type(request)
         _writer(request_type)(buffer, request)
-        response_type = load_response_schema(API_KEYS[api], version)
+        response_type = _response_type(api, version)
         flexible_header = response_type.__header_schema__.__version__ > 0
         body = self._exchange(api, version, request, buffer.getvalue(), request.__flexible__, flexible_header)
         answered = self.exchanges[-1]
@@ -175,16 +180,17 @@ class Connection:
         return frame[skip:]
 
     def _read(self, count: int, deadline: float) -> bytes:
-        chunks = bytearray()
-        while len(chunks) < count:
+        while len(self._arrived) < count:
             self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-            chunk = self._socket.recv(count - len(chunks))
+            chunk = self._socket.recv(READ_BYTES)
             if not chunk:
                 raise ConnectionClosed("the broker closed the connection without an answer")
-            chunks += chunk
+            self._arrived += chunk
             if time.monotonic() > deadline:
-                raise NoAnswerInTime(f"only {len(chunks)} of {count} bytes in time")
-        return bytes(chunks)
+                raise NoAnswerInTime(f"only {len(self._arrived)} of {count} bytes in time")
+        taken = bytes(self._arrived[:count])
+        del self._arrived[:count]
+        return taken
 
     def _failed(
         self,
@@ -202,13 +208,23 @@ class Connection:
         return kind(f"{self.node}, {api} v{version}: {detail}")
 
 
+@cache
+def _request_type(api: str, version: int) -> Any:
+    return load_request_schema(API_KEYS[api], version)
+
+
+@cache
+def _response_type(api: str, version: int) -> Any:
+    return load_response_schema(API_KEYS[api], version)
+
+
 def compose(api: str, version: int, fields: Mapping[str, object]) -> Any:
     """A request of this version from plain values: nested entries are mappings in sequences.
 
     Required: every field that the version has without a default. Not required: that the version has all the
     fields given, so that one call can be made at every version.
     """
-    return _compose(load_request_schema(API_KEYS[api], version), fields)
+    return _compose(_request_type(api, version), fields)
 
 
 def _compose(entity: type, fields: Mapping[str, object]) -> Any:
