@@ -71,8 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         config.stash[RUN] = RunInfo(worker["run_id"], worker["workerid"], worker["seed"])
     config.pluginmanager.register(_Interruption(), "conformance-interruption")
-    # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill deserves the same.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill and a closed terminal deserve the same.
+    for polite in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(polite, signal.default_int_handler)
 
 
 class _Interruption:

@@ -19,9 +19,6 @@ class External(RunningBackend):
         self._bootstrap = bootstrap
 
     def start(self) -> None:
-        host, _, port = self._bootstrap.rpartition(":")
-        if not (host and port.isdecimal() and int(port) < 2**16):
-            raise DidNotStart(f"{self._bootstrap!r} is not HOST:PORT, as in --bootstrap 127.0.0.1:9092")
         objection = reachable(self._bootstrap)
         if objection:
             raise DidNotStart(f"{self._bootstrap}: {objection}. Check --bootstrap HOST:PORT")

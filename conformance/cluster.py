@@ -20,6 +20,7 @@ from conformance.waiting import eventually
 from conformance.wire import (
     ANSWER_SECONDS,
     API_KEYS,
+    BadAddress,
     BrokerUnreachable,
     Connection,
     ConnectionClosed,
@@ -29,6 +30,7 @@ from conformance.wire import (
     codec_versions,
     compose,
     error_name,
+    split_address,
 )
 
 CONSUMER = -1
@@ -151,8 +153,7 @@ class Cluster:
         address = node or self.bootstrap
         connection = self._connections.get(address)
         if connection is None:
-            host, _, port = address.rpartition(":")
-            connection = Connection(host, int(port), answer_seconds=self._answer_seconds)
+            connection = Connection(*split_address(address), answer_seconds=self._answer_seconds)
             self._connections[address] = connection
         try:
             return use(connection)
@@ -578,6 +579,8 @@ def reachable(bootstrap: str) -> str | None:
     try:
         with Cluster(bootstrap, answer_seconds=5.0):
             return None
+    except BadAddress as error:
+        return str(error)
     except BrokerUnreachable as error:
         return f"nobody listens there ({error})"
     except WireError as error:

@@ -57,6 +57,10 @@ class BrokerUnreachable(WireError):
     silence = Silence.UNREACHABLE
 
 
+class BadAddress(BrokerUnreachable):
+    """Not even an address."""
+
+
 class ConnectionClosed(WireError):
     silence = Silence.CLOSED
 
@@ -79,6 +83,14 @@ class Exchange:
     request: object
     response: object
     milliseconds: float
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT; the host may be an IPv6 address, in brackets or not."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 2**16):
+        raise BadAddress(f"{address!r} is not HOST:PORT, as in 127.0.0.1:9092")
+    return host.strip("[]"), int(port)
 
 
 @cache

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from conformance.cluster import Cluster, NotSupported, Question, StepFailed
 from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec
-from conformance.wire import BrokerUnreachable, WireError, error_name
+from conformance.wire import BadAddress, BrokerUnreachable, WireError, error_name
 from offsets.exits import CommandFailed, Exit
 
 
@@ -22,10 +22,10 @@ def perform(wanted: Sequence[str], time: str, bootstrap: str) -> Exit:
     except ValueError as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     topics = [_topic_and_partition(each) for each in wanted]
-    if not bootstrap.rpartition(":")[2].isdecimal():
-        raise CommandFailed(f"{bootstrap!r} is no HOST:PORT", Exit.USAGE)
     try:
         cluster = Cluster(bootstrap)
+    except BadAddress as error:
+        raise CommandFailed(str(error), Exit.USAGE) from error
     except BrokerUnreachable as error:
         raise CommandFailed(f"no broker answers at {error}; check --bootstrap HOST:PORT") from error
     except WireError as error:

@@ -73,7 +73,7 @@ def test_an_unreachable_broker_ends_in_one_sentence() -> None:
 def test_an_address_that_is_none_ends_in_one_sentence(address: str) -> None:
     code, _, said = get(address, "orders")
     assert code == 5
-    assert said == f"offsets get: {address!r} is no HOST:PORT\n"
+    assert said == f"offsets get: {address!r} is not HOST:PORT, as in 127.0.0.1:9092\n"
 
 
 @pytest.fixture
