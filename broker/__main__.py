@@ -33,8 +33,8 @@ Everything is kept in memory and gone when the process ends. SIGTERM and SIGINT 
 
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    _log_as_json(options.log_level)
     try:
+        _log_as_json(options.log_level, options.log_file)
         settings = BrokerSettings.of(dict(_setting(text) for text in options.config))
         users = _users(options.sasl_users) if options.sasl_users else None
         tls = _tls(options.tls_cert, options.tls_key) if options.tls_cert else None
@@ -107,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--log-level", default="info", choices=("debug", "info", "warning", "error"), help="what to log (info)"
     )
+    parser.add_argument("--log-file", metavar="FILE", help="log to this file instead of standard error")
     return parser
 
 
@@ -160,8 +161,8 @@ class _JsonLines(logging.Formatter):
         return json.dumps(line, default=str)
 
 
-def _log_as_json(level: str) -> None:
-    handler = logging.StreamHandler()
+def _log_as_json(level: str, path: str | None) -> None:
+    handler = logging.FileHandler(path) if path else logging.StreamHandler()
     handler.setFormatter(_JsonLines())
     logging.basicConfig(level=level.upper(), handlers=[handler])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -43,7 +42,7 @@ class Call:
 
 
 Handle = Callable[[Any, Call], Awaitable[Fields | None]]
-"""From a request, as kio reads it, to the answer; None where the protocol has none (Produce with acks=0)."""
+"""From a request, with kio's field names, to the answer; None where the protocol has none (Produce with acks=0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +53,6 @@ class Api:
     name: str
     versions: range
     handle: Handle
-
-
-def millis(duration: timedelta) -> int:
-    return round(duration.total_seconds() * 1000)
 
 
 def check_leader_epoch(known: int, current: int) -> None:

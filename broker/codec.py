@@ -1,9 +1,10 @@
 """Kafka messages to and from bytes, by kio's description of each of them.
 
-Requests are read by kio itself, which is native and quick. Answers are written from plain mappings instead of
-kio's frozen entities: an API says what it knows once, fields that a version does not have are left out, fields
-that it has and nobody gave take Kafka's defaults, and numbers next to each other are packed together, which is
-several times faster than kio's own writer. Durations and times are milliseconds.
+kio knows every field of every version; reading and writing are done here, for three reasons. What arrives is
+hostile: kio's reader reserves memory for as many entries as a request claims to have, and refuses tags that it does
+not know, which Kafka ignores. An API says what it knows once: fields that a version does not have are left out of
+an answer, fields that nobody gave take Kafka's defaults. And numbers next to each other are packed together, which
+is several times faster than kio's writer. Durations and times are milliseconds.
 """
 
 from __future__ import annotations
@@ -16,16 +17,18 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from kio.index import load_request_schema, load_response_schema
-from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader
 
 Fields = Mapping[str, Any]
 """An answer, or an entry of one: kio's field names and plain values."""
 
 Writer = Callable[[bytearray, Any], None]
+
+Reader = Callable[[bytes, int], tuple[Any, int]]
+"""From bytes and a position to a value and the position behind it."""
 
 FIXED = {
     "bool": "?",
@@ -44,15 +47,8 @@ FIXED = {
 """The struct code of each kafka_type that always takes the same number of bytes."""
 
 
-def name_of(key: int) -> str | None:
-    """Kafka's name for an API key, in kio's spelling."""
-    return api_key_map.get(key)
-
-
-def versions_of(key: int) -> range:
-    """The versions of an API that kio can read."""
-    known = schema_name_map[api_key_map[key]]
-    return range(min(known), max(known) + 1)
+class Undecodable(Exception):
+    """The bytes are not the message that they are said to be."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +57,7 @@ class Codec:
 
     flexible_request: bool
     flexible_answer: bool
-    read: Callable[[bytes, int], tuple[Any, int]]
+    read: Reader
     write: Writer
 
 
@@ -73,7 +69,7 @@ def codec(key: int, version: int) -> Codec:
     return Codec(
         bool(request.__flexible__),
         int(answer.__header_schema__.__version__) > 0,
-        typing.cast("Callable[[bytes, int], tuple[Any, int]]", entity_reader(request)),
+        request_reader(request),
         entity_writer(answer),
     )
 
@@ -85,6 +81,9 @@ def unsigned_varint(number: int) -> bytes:
         number >>= 7
     out.append(number)
     return bytes(out)
+
+
+# -- writing
 
 
 @cache
@@ -174,6 +173,9 @@ def _tags_step(tags: tuple[tuple[int, str, Writer], ...]) -> Callable[[bytearray
     return step
 
 
+# -- what both need to know of a field
+
+
 def _is_array(hint: Any) -> bool:
     return typing.get_origin(hint) is tuple or any(
         typing.get_origin(option) is tuple for option in typing.get_args(hint)
@@ -261,3 +263,209 @@ def _primitive_writer(kafka_type: str, flexible: bool) -> Writer:
 
 def _write_uuid(out: bytearray, value: uuid.UUID | None) -> None:
     out += value.bytes if value else bytes(16)
+
+
+# -- reading
+
+
+def request_reader(entity: type) -> Reader:
+    """Reads a request as an object with kio's field names; `Undecodable` for anything that is not one."""
+    read = entity_reader(entity)
+
+    def read_request(data: bytes, position: int) -> tuple[Any, int]:
+        try:
+            return read(data, position)
+        except (struct.error, IndexError, UnicodeDecodeError) as error:
+            raise Undecodable(str(error)) from None
+
+    return read_request
+
+
+@cache
+def entity_reader(entity: type) -> Reader:
+    """The mirror image of `entity_writer`. Tags that the version does not have are skipped, as Kafka does."""
+    flexible = bool(entity.__flexible__)  # type: ignore[attr-defined]
+    hints = typing.get_type_hints(entity)
+    steps: list[Callable[[dict[str, Any], bytes, int], int]] = []
+    run: list[dataclasses.Field[Any]] = []
+    tags: dict[int, tuple[str, Reader]] = {}
+    defaults: dict[str, Any] = {}
+
+    def end_run() -> None:
+        if run:
+            steps.append(_fixed_read_step(tuple(run)))
+            run.clear()
+
+    for field in dataclasses.fields(entity):
+        hint = hints[field.name]
+        fixed = field.metadata.get("kafka_type") in FIXED and not _is_array(hint)
+        if "tag" in field.metadata:
+            tags[field.metadata["tag"]] = (field.name, _value_reader(field, hint, True))
+            defaults[field.name] = _fixed_default(field) if fixed else _variable_default(field, hint)
+        elif fixed:
+            run.append(field)
+        else:
+            end_run()
+            steps.append(_variable_read_step(field.name, _value_reader(field, hint, flexible)))
+    end_run()
+    if flexible:
+        steps.append(_tags_read_step(tags))
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        values = defaults.copy()
+        for step in steps:
+            position = step(values, data, position)
+        return SimpleNamespace(**values), position
+
+    return read
+
+
+def _fixed_read_step(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[[dict[str, Any], bytes, int], int]:
+    form = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields))
+    names = tuple(field.name for field in fields)
+
+    def step(values: dict[str, Any], data: bytes, position: int) -> int:
+        values.update(zip(names, form.unpack_from(data, position), strict=True))
+        return position + form.size
+
+    return step
+
+
+def _variable_read_step(name: str, read: Reader) -> Callable[[dict[str, Any], bytes, int], int]:
+    def step(values: dict[str, Any], data: bytes, position: int) -> int:
+        values[name], position = read(data, position)
+        return position
+
+    return step
+
+
+def _tags_read_step(tags: Mapping[int, tuple[str, Reader]]) -> Callable[[dict[str, Any], bytes, int], int]:
+    def step(values: dict[str, Any], data: bytes, position: int) -> int:
+        if data[position] == 0:
+            return position + 1
+        count, position = read_unsigned_varint(data, position)
+        for _ in range(count):
+            tag, position = read_unsigned_varint(data, position)
+            size, position = read_unsigned_varint(data, position)
+            end = _within(data, position + size)
+            if tag in tags:
+                name, read = tags[tag]
+                values[name], position = read(data, position)
+                if position != end:
+                    raise Undecodable(f"tag {tag} is not as long as it says")
+            position = end
+        return position
+
+    return step
+
+
+def _value_reader(field: dataclasses.Field[Any], hint: Any, flexible: bool) -> Reader:
+    nested = _entity_in(hint)
+    item = entity_reader(nested) if nested else _primitive_reader(field.metadata["kafka_type"], flexible)
+    nullable = types.NoneType in typing.get_args(hint)
+    if _is_array(hint):
+        read = _array_reader(item, flexible)
+    elif nested:
+        read = _nullable_entity_reader(item) if nullable else item
+    else:
+        read = item
+    return read if nullable or (nested is not None and read is item) else _not_null(read, field.name)
+
+
+def _not_null(read: Reader, name: str) -> Reader:
+    def read_something(data: bytes, position: int) -> tuple[Any, int]:
+        value, position = read(data, position)
+        if value is None:
+            raise Undecodable(f"{name} is null")
+        return value, position
+
+    return read_something
+
+
+def _array_reader(item: Reader, flexible: bool) -> Reader:
+    read_length = _read_compact_length if flexible else _read_legacy_length
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        count, position = read_length(data, position)
+        if count < 0:
+            return None, position
+        _within(data, position + count)  # an entry has one byte at least
+        values = []
+        for _ in range(count):
+            value, position = item(data, position)
+            values.append(value)
+        return values, position
+
+    return read
+
+
+def _nullable_entity_reader(item: Reader) -> Reader:
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        return (None, position + 1) if data[position] >= 0x80 else item(data, position + 1)
+
+    return read
+
+
+def _primitive_reader(kafka_type: str, flexible: bool) -> Reader:
+    if kafka_type in FIXED:
+        form = struct.Struct(">" + FIXED[kafka_type])
+
+        def read_number(data: bytes, position: int) -> tuple[Any, int]:
+            return form.unpack_from(data, position)[0], position + form.size
+
+        return read_number
+    if kafka_type == "uuid":
+        return _read_uuid
+    if flexible:
+        read_length = _read_compact_length
+    else:
+        read_length = _read_legacy_string_length if kafka_type == "string" else _read_legacy_length
+    text = kafka_type == "string"
+
+    def read_bytes(data: bytes, position: int) -> tuple[Any, int]:
+        size, position = read_length(data, position)
+        if size < 0:
+            return None, position
+        end = _within(data, position + size)
+        return (data[position:end].decode() if text else data[position:end]), end
+
+    return read_bytes
+
+
+def _read_uuid(data: bytes, position: int) -> tuple[uuid.UUID | None, int]:
+    value = data[position : _within(data, position + 16)]
+    return (uuid.UUID(bytes=value) if any(value) else None), position + 16
+
+
+def _read_compact_length(data: bytes, position: int) -> tuple[int, int]:
+    size, position = read_unsigned_varint(data, position)
+    return size - 1, position
+
+
+def _read_legacy_length(data: bytes, position: int) -> tuple[int, int]:
+    return struct.unpack_from(">i", data, position)[0], position + 4
+
+
+def _read_legacy_string_length(data: bytes, position: int) -> tuple[int, int]:
+    return struct.unpack_from(">h", data, position)[0], position + 2
+
+
+def read_unsigned_varint(data: bytes, position: int) -> tuple[int, int]:
+    """A number of seven bits a byte, five bytes at most."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte, position + 1
+    number = byte & 0x7F
+    for shift in (7, 14, 21, 28):
+        position += 1
+        byte = data[position]
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, position + 1
+    raise Undecodable("a number of more than five bytes")
+
+
+def _within(data: bytes, end: int) -> int:
+    if end > len(data):
+        raise Undecodable(f"something ends at {end}, the message at {len(data)}")
+    return end

@@ -14,9 +14,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from broker.api import Api, Call, Peer
+from broker.api import Call, Peer
 from broker.apis import k18_api_versions
-from broker.codec import Codec, codec
+from broker.codec import Codec, Undecodable, codec, read_unsigned_varint
 from broker.refusal import CloseConnection
 
 if TYPE_CHECKING:
@@ -205,7 +205,10 @@ class Connection(asyncio.Protocol):
         position = self._read_client_id(frame)
         if form.flexible_request:
             position = _skip_tags(frame, position)
-        request = _read_body(form, frame, position, api, version)
+        try:
+            request, _end = form.read(frame, position)
+        except Undecodable as error:
+            raise CloseConnection(f"{api.name} v{version} does not decode: {error}") from None
         answer = await api.handle(request, Call(key, version, self._peer, self._server.broker))
         return None if answer is None else _framed(form, correlation, answer)
 
@@ -221,14 +224,6 @@ class Connection(asyncio.Protocol):
         return 10 + max(size, 0)
 
 
-def _read_body(form: Codec, frame: bytes, position: int, api: Api, version: int) -> object:
-    try:
-        request, _size = form.read(frame, position)
-    except Exception as error:  # the codec raises many kinds on hostile bytes; each means the same here
-        raise CloseConnection(f"{api.name} v{version} does not decode: {error!r}") from None
-    return request
-
-
 def _framed(form: Codec, correlation: int, answer: Mapping[str, object]) -> bytearray:
     out = bytearray(struct.pack(">ii", 0, correlation))
     if form.flexible_answer:
@@ -241,26 +236,11 @@ def _framed(form: Codec, correlation: int, answer: Mapping[str, object]) -> byte
 def _skip_tags(frame: bytes, position: int) -> int:
     """The position behind a header's tagged fields, of which none matters here."""
     try:
-        count, position = _unsigned_varint(frame, position)
+        count, position = read_unsigned_varint(frame, position)
         for _ in range(count):
-            _tag, position = _unsigned_varint(frame, position)
-            size, position = _unsigned_varint(frame, position)
+            _tag, position = read_unsigned_varint(frame, position)
+            size, position = read_unsigned_varint(frame, position)
             position += size
-            if position > len(frame):
-                break
-    except IndexError:
-        position = len(frame) + 1
-    if position > len(frame):
-        raise CloseConnection("a header that is longer than its frame")
+    except (IndexError, Undecodable):
+        raise CloseConnection("a header that is longer than its frame") from None
     return position
-
-
-def _unsigned_varint(data: bytes, position: int) -> tuple[int, int]:
-    number = 0
-    for shift in range(0, 35, 7):
-        byte = data[position]
-        position += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, position
-    raise CloseConnection("a number of more than five bytes in a header")

@@ -15,7 +15,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.api import OK, Call, check_leader_epoch, millis
+from broker.api import OK, Call, check_leader_epoch
 from broker.codec import Fields
 from broker.log.partition_log import PartitionLog
 from broker.refusal import Refusal
@@ -31,7 +31,7 @@ async def handle(request: Any, call: Call) -> Fields:
     if getattr(request, "session_epoch", NO_SESSION) not in (NEW_SESSION, NO_SESSION):
         return {"error_code": ErrorCode.fetch_session_id_not_found}
     loop = asyncio.get_running_loop()
-    deadline = loop.time() + millis(request.max_wait) / 1000
+    deadline = loop.time() + request.max_wait / 1000
     while True:
         reading = _Reading(request, call)
         responses = await reading.everything()

@@ -12,7 +12,7 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from broker.api import OK, Call, millis
+from broker.api import OK, Call
 from broker.codec import Fields
 from broker.groups import Joining, MemberIdRequired
 from broker.refusal import Refusal
@@ -21,7 +21,7 @@ VERSIONS = range(10)
 
 
 async def handle(request: Any, call: Call) -> Fields:
-    session_ms = millis(request.session_timeout)
+    session_ms = request.session_timeout
     asked = Joining(
         group=request.group_id,
         member=request.member_id,
@@ -29,7 +29,7 @@ async def handle(request: Any, call: Call) -> Fields:
         client_id=call.peer.client_id,
         host=call.peer.host,
         session_ms=session_ms,
-        rebalance_ms=millis(request.rebalance_timeout) if call.version >= 1 else session_ms,
+        rebalance_ms=request.rebalance_timeout if call.version >= 1 else session_ms,
         protocol_type=request.protocol_type,
         protocols={protocol.name: bytes(protocol.metadata) for protocol in request.protocols},
         must_know_its_id=call.version >= 4,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from broker.api import OK, Call, millis
+from broker.api import OK, Call
 from broker.broker import now_ms
 from broker.codec import Fields
 from broker.refusal import Refusal
@@ -20,7 +20,7 @@ async def handle(request: Any, call: Call) -> Fields:
     try:
         producer_id, epoch = await call.broker.transactions.init_producer(
             request.transactional_id,
-            millis(request.transaction_timeout),
+            request.transaction_timeout,
             getattr(request, "producer_id", -1),
             getattr(request, "producer_epoch", -1),
             now_ms(),
