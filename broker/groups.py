@@ -230,14 +230,14 @@ class Groups:
         return Joined(**(vars(joined) | {"leader": old.id, "members": ()}))  # or it would assign everything anew
 
     async def _wait_for_join(self, group: Group, member: Member) -> Joined:
-        loop = asyncio.get_running_loop()
         if member.joining is None or member.joining.done():
-            member.joining = loop.create_future()
+            member.joining = asyncio.get_running_loop().create_future()
+        joining = member.joining
         if member.timer:
             member.timer.cancel()
         self._prepare_rebalance(group)
         self._complete_join_if_all_are_here(group)
-        return await member.joining
+        return await joining
 
     def _prepare_rebalance(self, group: Group) -> None:
         if group.state is State.PREPARING:
