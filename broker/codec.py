@@ -74,7 +74,12 @@ def codec(key: int, version: int) -> Codec:
     )
 
 
+_ONE_BYTE = [bytes((number,)) for number in range(0x80)]
+
+
 def unsigned_varint(number: int) -> bytes:
+    if number < 0x80:
+        return _ONE_BYTE[number]
     out = bytearray()
     while number > 0x7F:
         out.append(number & 0x7F | 0x80)
@@ -108,9 +113,15 @@ def entity_writer(entity: type) -> Writer:
         else:
             end_run()
             steps.append(_variable_step(field, hints[field.name], flexible))
-    end_run()
-    if flexible:
-        steps.append(_tags_step(tuple(sorted(tags, key=lambda tag: tag[0]))))
+    if flexible and run and not tags:
+        steps.append(_fixed_step(tuple(run), "x"))  # the count of tags, which is zero
+    else:
+        end_run()
+        if flexible:
+            steps.append(_tags_step(tuple(sorted(tags, key=lambda tag: tag[0]))))
+
+    if len(steps) == 1:
+        return steps[0]
 
     def write(out: bytearray, values: Fields) -> None:
         for step in steps:
@@ -119,8 +130,8 @@ def entity_writer(entity: type) -> Writer:
     return write
 
 
-def _fixed_step(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[[bytearray, Fields], None]:
-    pack = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields)).pack
+def _fixed_step(fields: tuple[dataclasses.Field[Any], ...], padding: str = "") -> Callable[[bytearray, Fields], None]:
+    pack = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields) + padding).pack
     wanted = tuple((field.name, _fixed_default(field)) for field in fields)
 
     def step(out: bytearray, values: Fields) -> None:
@@ -161,7 +172,10 @@ def _variable_default(field: dataclasses.Field[Any], hint: Any) -> Any:
 
 def _tags_step(tags: tuple[tuple[int, str, Writer], ...]) -> Callable[[bytearray, Fields], None]:
     def step(out: bytearray, values: Fields) -> None:
-        given = [tag for tag in tags if tag[1] in values]
+        given = [tag for tag in tags if tag[1] in values] if tags else ()
+        if not given:
+            out.append(0)
+            return
         out += unsigned_varint(len(given))
         for number, name, write in given:
             value = bytearray()
@@ -307,15 +321,36 @@ def entity_reader(entity: type) -> Reader:
         else:
             end_run()
             steps.append(_variable_read_step(field.name, _value_reader(field, hint, flexible)))
+    if not steps and not defaults:
+        return _numbers_reader(tuple(run), flexible)
     end_run()
     if flexible:
         steps.append(_tags_read_step(tags))
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
-        values = defaults.copy()
+        entity = SimpleNamespace()
+        values = entity.__dict__
+        if defaults:
+            values.update(defaults)
         for step in steps:
             position = step(values, data, position)
-        return SimpleNamespace(**values), position
+        return entity, position
+
+    return read
+
+
+def _numbers_reader(fields: tuple[dataclasses.Field[Any], ...], flexible: bool) -> Reader:
+    """Reads an entity that has nothing but numbers: the partitions of most requests, of which there are many."""
+    form = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields))
+    names = tuple(field.name for field in fields)
+    unpack, size = form.unpack_from, form.size
+    skip_tags = _tags_read_step({})
+
+    def read(data: bytes, position: int) -> tuple[Any, int]:
+        entity = SimpleNamespace()
+        entity.__dict__.update(zip(names, unpack(data, position), strict=False))
+        position += size
+        return entity, skip_tags({}, data, position) if flexible else position
 
     return read
 
@@ -325,7 +360,7 @@ def _fixed_read_step(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[[di
     names = tuple(field.name for field in fields)
 
     def step(values: dict[str, Any], data: bytes, position: int) -> int:
-        values.update(zip(names, form.unpack_from(data, position), strict=True))
+        values.update(zip(names, form.unpack_from(data, position), strict=False))
         return position + form.size
 
     return step
@@ -361,33 +396,25 @@ def _tags_read_step(tags: Mapping[int, tuple[str, Reader]]) -> Callable[[dict[st
 
 def _value_reader(field: dataclasses.Field[Any], hint: Any, flexible: bool) -> Reader:
     nested = _entity_in(hint)
-    item = entity_reader(nested) if nested else _primitive_reader(field.metadata["kafka_type"], flexible)
     nullable = types.NoneType in typing.get_args(hint)
-    if _is_array(hint):
-        read = _array_reader(item, flexible)
-    elif nested:
-        read = _nullable_entity_reader(item) if nullable else item
+    array = _is_array(hint)
+    if nested:
+        item = entity_reader(nested)
     else:
-        read = item
-    return read if nullable or (nested is not None and read is item) else _not_null(read, field.name)
+        item = _primitive_reader(field.metadata["kafka_type"], flexible, nullable and not array)
+    if array:
+        return _array_reader(item, flexible, nullable)
+    return _nullable_entity_reader(item) if nested and nullable else item
 
 
-def _not_null(read: Reader, name: str) -> Reader:
-    def read_something(data: bytes, position: int) -> tuple[Any, int]:
-        value, position = read(data, position)
-        if value is None:
-            raise Undecodable(f"{name} is null")
-        return value, position
-
-    return read_something
-
-
-def _array_reader(item: Reader, flexible: bool) -> Reader:
+def _array_reader(item: Reader, flexible: bool, nullable: bool) -> Reader:
     read_length = _read_compact_length if flexible else _read_legacy_length
 
     def read(data: bytes, position: int) -> tuple[Any, int]:
         count, position = read_length(data, position)
         if count < 0:
+            if not nullable:
+                raise Undecodable("a field is null that may not be")
             return None, position
         _within(data, position + count)  # an entry has one byte at least
         values = []
@@ -406,7 +433,7 @@ def _nullable_entity_reader(item: Reader) -> Reader:
     return read
 
 
-def _primitive_reader(kafka_type: str, flexible: bool) -> Reader:
+def _primitive_reader(kafka_type: str, flexible: bool, nullable: bool) -> Reader:
     if kafka_type in FIXED:
         form = struct.Struct(">" + FIXED[kafka_type])
 
@@ -425,6 +452,8 @@ def _primitive_reader(kafka_type: str, flexible: bool) -> Reader:
     def read_bytes(data: bytes, position: int) -> tuple[Any, int]:
         size, position = read_length(data, position)
         if size < 0:
+            if not nullable:
+                raise Undecodable("a field is null that may not be")
             return None, position
         end = _within(data, position + size)
         return (data[position:end].decode() if text else data[position:end]), end

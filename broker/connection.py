@@ -27,7 +27,10 @@ log = logging.getLogger("broker.connection")
 PRODUCE, SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE = 0, 17, 18, 36
 BEFORE_LOGIN = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
-HEADER_BYTES = 8
+_LENGTH = struct.Struct(">i")
+_HEADER = struct.Struct(">hhi")
+
+HEADER_BYTES = _HEADER.size
 """The shortest request header: api key, version, correlation id. Nothing shorter is a request."""
 
 MAX_BYTES_BEFORE_LOGIN = 64 * 2**10
@@ -123,17 +126,16 @@ class Connection(asyncio.Protocol):
     async def _converse(self) -> None:
         try:
             turns = 0
+            metrics = self._server.broker.metrics
             while True:
                 frame = await self._next_frame()
-                started = time.perf_counter()
                 answer = await self._answer(frame)
-                self._release_frame()
-                metrics = self._server.broker.metrics
+                if self._held:
+                    self._release_frame()
                 metrics.bytes_in += len(frame) + 4
                 if answer is not None:
                     self._transport.write(answer)
                     metrics.bytes_out += len(answer)
-                self._count(frame, time.perf_counter() - started)
                 if self._writable is not None:
                     await self._writable
                 turns = turns + 1 if self._buffer else 0
@@ -148,22 +150,16 @@ class Connection(asyncio.Protocol):
             log.exception("request failed", extra={"peer": self._peer.host, "client_id": self._peer.client_id})
             self.close("failure")
 
-    def _count(self, frame: bytes, seconds: float) -> None:
-        name = self._server.apis[int.from_bytes(frame[:2], "big")].name
-        metrics = self._server.broker.metrics
-        metrics.requests[name] += 1
-        metrics.request_seconds[name] += seconds  # type: ignore[assignment]
-
     async def _next_frame(self) -> bytes:
         """The next whole request. A length that cannot be is a reason to close, before its bytes are waited for."""
         while True:
             if len(self._buffer) >= self._wanted:
-                size = int.from_bytes(self._buffer[:4], "big", signed=True)
+                size: int = _LENGTH.unpack_from(self._buffer)[0]
                 self._judge(size)
-                self._wanted = max(4 + size, 6)
-                if len(self._buffer) >= 4 + size:
-                    frame = bytes(memoryview(self._buffer)[4 : 4 + size])
-                    del self._buffer[: 4 + size]
+                self._wanted = 4 + size
+                if len(self._buffer) >= self._wanted:
+                    frame = bytes(memoryview(self._buffer)[4 : self._wanted])
+                    del self._buffer[: self._wanted]
                     self._wanted = 4
                     return frame
                 if not self._held and size >= COUNTED_FROM:
@@ -191,7 +187,7 @@ class Connection(asyncio.Protocol):
             raise CloseConnection(f"a request of {size} bytes; {HEADER_BYTES} to {most} are accepted")
 
     async def _answer(self, frame: bytes) -> bytes | bytearray | None:
-        key, version, correlation = struct.unpack_from(">hhi", frame)
+        key, version, correlation = _HEADER.unpack_from(frame)
         api = self._server.apis.get(key)
         if api is None:
             raise CloseConnection(f"api key {key} is not one of this broker's")
@@ -209,7 +205,11 @@ class Connection(asyncio.Protocol):
             request, _end = form.read(frame, position)
         except Undecodable as error:
             raise CloseConnection(f"{api.name} v{version} does not decode: {error}") from None
+        started = time.perf_counter()
         answer = await api.handle(request, Call(key, version, self._peer, self._server.broker))
+        served = self._server.broker.metrics.requests[api.name]
+        served.count += 1
+        served.seconds += time.perf_counter() - started
         return None if answer is None else _framed(form, correlation, answer)
 
     def _read_client_id(self, frame: bytes) -> int:
@@ -225,11 +225,12 @@ class Connection(asyncio.Protocol):
 
 
 def _framed(form: Codec, correlation: int, answer: Mapping[str, object]) -> bytearray:
-    out = bytearray(struct.pack(">ii", 0, correlation))
+    out = bytearray(_LENGTH.size)  # filled in when it is known
+    out += _LENGTH.pack(correlation)
     if form.flexible_answer:
         out.append(0)  # no tags in the header
     form.write(out, answer)
-    struct.pack_into(">i", out, 0, len(out) - 4)
+    _LENGTH.pack_into(out, 0, len(out) - _LENGTH.size)
     return out
 
 

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Requests:
+    """The requests of one API."""
+
+    count: int = 0
+    seconds: float = 0.0
 
 
 @dataclass
 class Metrics:
     """Counters since the start."""
 
-    requests: Counter[str] = field(default_factory=Counter)
-    request_seconds: Counter[str] = field(default_factory=Counter)
+    requests: defaultdict[str, Requests] = field(default_factory=lambda: defaultdict(Requests))
     bytes_in: int = 0
     bytes_out: int = 0
     accepted: int = 0
@@ -28,13 +35,15 @@ def render(metrics: Metrics, gauges: dict[str, float]) -> str:
         lines.extend(f"{name}{labels} {value:g}" if value % 1 else f"{name}{labels} {value:.0f}"
                      for labels, value in samples)  # fmt: skip
 
-    def by(label: str, counts: Counter[str]) -> list[tuple[str, float]]:
+    def by(label: str, counts: Mapping[str, float]) -> list[tuple[str, float]]:
         return [(f'{{{label}="{name}"}}', counts[name]) for name in sorted(counts)]
 
-    family("broker_requests_total", "counter", "Requests answered.", by("api", metrics.requests))
+    counts = {name: each.count for name, each in metrics.requests.items()}
+    seconds = {name: each.seconds for name, each in metrics.requests.items()}
+    family("broker_requests_total", "counter", "Requests answered.", by("api", counts))
     family(
         "broker_request_seconds_total", "counter", "Time from a whole request to its answer, waits included.",
-        by("api", metrics.request_seconds),
+        by("api", seconds),
     )  # fmt: skip
     family("broker_received_bytes_total", "counter", "Bytes of whole requests.", [("", metrics.bytes_in)])
     family("broker_sent_bytes_total", "counter", "Bytes of answers.", [("", metrics.bytes_out)])

@@ -33,6 +33,8 @@ class MemoryLog(PartitionLog):
         self._compactor = Compactor()
         self._watchers: set[Callable[[], None]] = set()
         self._size = 0
+        self._known_ends: Ends | None = None
+        """The ends since the last change, because they are asked for far more often than they move."""
 
     def configure(self, settings: LogSettings) -> None:
         self._settings = settings
@@ -47,6 +49,7 @@ class MemoryLog(PartitionLog):
     def begin_epoch(self, epoch: int) -> None:
         """A new leader writes from here on."""
         self._epochs.begin(epoch, self._end)
+        self._changed()
 
     # -- writing
 
@@ -88,6 +91,7 @@ class MemoryLog(PartitionLog):
             self._segments.append(Segment(self._end, now))
 
     def _changed(self) -> None:
+        self._known_ends = None
         for changed in tuple(self._watchers):
             changed()
 
@@ -97,9 +101,11 @@ class MemoryLog(PartitionLog):
         return self._ends()
 
     def _ends(self) -> Ends:
-        unstable = self._producers.first_unstable_offset
-        stable = self._end if unstable is None else max(unstable, self._start)
-        return Ends(self._start, stable, self._end, self._epochs.latest, self._epochs.at(self._start))
+        if self._known_ends is None:
+            unstable = self._producers.first_unstable_offset
+            stable = self._end if unstable is None else max(unstable, self._start)
+            self._known_ends = Ends(self._start, stable, self._end, self._epochs.latest, self._epochs.at(self._start))
+        return self._known_ends
 
     async def read(self, offset: int, max_bytes: int, *, committed: bool, at_least_one: bool) -> Slice:
         ends = self._ends()
