@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -206,8 +206,7 @@ class Groups:
         """A static member (KIP-345) restarts under its instance id: the same member with a new id."""
         fenced = Refusal(ErrorCode.fenced_instance_id, "the member was replaced by another with its instance id")
         for future in (old.joining, old.syncing):
-            if future and not future.done():
-                future.set_exception(fenced)
+            _fail(future, fenced)
         if old.timer:
             old.timer.cancel()
         new = Member(
@@ -237,15 +236,14 @@ class Groups:
             member.timer.cancel()
         self._prepare_rebalance(group)
         self._complete_join_if_all_are_here(group)
-        return await joining
+        return await asyncio.shield(joining)  # who went away meanwhile is a member until it is silent for too long
 
     def _prepare_rebalance(self, group: Group) -> None:
         if group.state is State.PREPARING:
             return
         was_empty = group.state is State.EMPTY
         for member in group.members.values():
-            if member.syncing and not member.syncing.done():
-                member.syncing.set_exception(Refusal(ErrorCode.rebalance_in_progress, "the group rebalances"))
+            _fail(member.syncing, Refusal(ErrorCode.rebalance_in_progress, "the group rebalances"))
             member.assignment = b""
         group.state = State.PREPARING
         delay = self._settings["group.initial.rebalance.delay.ms"] / 1000 if was_empty else None
@@ -331,8 +329,7 @@ class Groups:
             member.timer.cancel()
         del group.members[member.id]
         for future in (member.joining, member.syncing):
-            if future and not future.done():
-                future.set_exception(Refusal(ErrorCode.unknown_member_id, "the member was removed"))
+            _fail(future, Refusal(ErrorCode.unknown_member_id, "the member was removed"))
 
     def _become_empty(self, group: Group) -> None:
         if group.join_timer:
@@ -382,7 +379,7 @@ class Groups:
             else:
                 if member.syncing is None or member.syncing.done():
                     member.syncing = asyncio.get_running_loop().create_future()
-                await member.syncing
+                await asyncio.shield(member.syncing)
         self._expect_heartbeat(group, member)
         return group, member.assignment
 
@@ -460,6 +457,13 @@ class Groups:
                 del group.offsets[key]
             if not (group.offsets or group.pending or group.announced):
                 del self._groups[group.id]
+
+
+def _fail(future: asyncio.Future[Any] | None, refusal: Refusal) -> None:
+    """Refuse somebody who waits, if there still is somebody."""
+    if future and not future.done():
+        future.set_exception(refusal)
+        future.exception()  # nobody may be left to see it, which is no reason to complain
 
 
 class MemberIdRequired(Exception):

@@ -63,7 +63,7 @@ class Setting:
                 raise self._refusal(text, f"value must be at least {self.least}")
             if most is not None and abs(value) > most:
                 raise self._refusal(text, f"value must be no more than {most}")
-        given = set(value) if isinstance(value, tuple) else {value}
+        given = set(value) if isinstance(value, tuple) else {text.strip()}
         if self.choices is not None and not given <= self.choices:
             raise self._refusal(text, f"value must be one of: {', '.join(sorted(self.choices))}")
         return value
@@ -73,11 +73,9 @@ class Setting:
 
 
 def _boolean(text: str) -> bool:
-    return {"true": True, "false": False}[text.lower()] if text.lower() in ("true", "false") else _not_a_value()
-
-
-def _not_a_value() -> bool:
-    raise ValueError
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
 
 
 def _list(text: str) -> tuple[str, ...]:
@@ -123,8 +121,7 @@ TOPIC_SETTINGS: Mapping[str, Setting] = {setting.name: setting for setting in (
             effective=False),
     Setting("min.insync.replicas", Kind.INT, "1", "min.insync.replicas", least=1, effective=False),
     Setting("preallocate", Kind.BOOLEAN, "false", "log.preallocate", effective=False),
-    Setting("remote.storage.enable", Kind.BOOLEAN, "false", choices=frozenset({False}),  # type: ignore[arg-type]
-            effective=False),
+    Setting("remote.storage.enable", Kind.BOOLEAN, "false", choices=frozenset({"false"}), effective=False),
     Setting("segment.index.bytes", Kind.INT, "10485760", "log.index.size.max.bytes", least=4, effective=False),
     Setting("segment.jitter.ms", Kind.LONG, "0", "log.roll.jitter.ms", least=0, effective=False),
     Setting("unclean.leader.election.enable", Kind.BOOLEAN, "false", "unclean.leader.election.enable",

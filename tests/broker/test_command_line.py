@@ -44,7 +44,9 @@ def test_help_names_every_option_and_setting(run_broker: Run) -> None:
         (["--sasl-users", "/no/such/file"], "No such file"),
     ],
 )
-def test_a_command_line_that_cannot_be_is_refused_in_one_line(run_broker: Run, arguments: list[str], words: str) -> None:
+def test_a_command_line_that_cannot_be_is_refused_in_one_line(
+    run_broker: Run, arguments: list[str], words: str
+) -> None:
     done = run_broker(*arguments)
     assert done.returncode == 2
     assert words in done.stderr

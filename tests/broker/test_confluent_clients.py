@@ -8,6 +8,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -121,13 +122,10 @@ while True:
 
 
 def test_a_group_of_three_goes_on_when_one_member_is_killed(
-    bootstrap: str,
-    topic: str,
-    admin: AdminClient,
-    tmp_path,  # type: ignore[no-untyped-def]
+    bootstrap: str, topic: str, admin: AdminClient, tmp_path: Path
 ) -> None:
     create(admin, topic, 6)
-    members = []
+    members: list[subprocess.Popen[bytes]] = []
     outs = [tmp_path / f"member-{number}" for number in range(3)]
     script = tmp_path / "member.py"
     script.write_text(textwrap.dedent(MEMBER))
@@ -144,8 +142,9 @@ def test_a_group_of_three_goes_on_when_one_member_is_killed(
         return {value for number in range(3) for _partition, value in said(number, "read")}
 
     try:
-        for out in outs:
-            members.append(subprocess.Popen([sys.executable, str(script), bootstrap, topic], stdout=out.open("wb")))
+        members += [
+            subprocess.Popen([sys.executable, str(script), bootstrap, topic], stdout=out.open("wb")) for out in outs
+        ]
         eventually(
             lambda: [assigned(number) for number in range(3)],
             lambda seen: sorted(sum(seen, ())) == list(range(6)) and all(len(each) == 2 for each in seen),
@@ -262,7 +261,7 @@ def test_records_are_found_by_time(bootstrap: str, topic: str, admin: AdminClien
     assert newest[TopicPartition(topic, 0)].result(SECONDS).offset == 9
 
 
-def test_an_admin_describes_alters_grows_and_deletes_a_topic(bootstrap: str, topic: str, admin: AdminClient) -> None:
+def test_an_admin_describes_alters_grows_and_deletes_a_topic(topic: str, admin: AdminClient) -> None:
     create(admin, topic, 2, retention_ms="12345")
     resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
     config = admin.describe_configs([resource])[resource].result(SECONDS)
@@ -286,7 +285,7 @@ def test_an_admin_describes_alters_grows_and_deletes_a_topic(bootstrap: str, top
     assert topic not in admin.list_topics(timeout=SECONDS).topics
 
 
-def test_an_admin_is_refused_what_cannot_be(bootstrap: str, topic: str, admin: AdminClient) -> None:
+def test_an_admin_is_refused_what_cannot_be(topic: str, admin: AdminClient) -> None:
     create(admin, topic)
     for bad, code in (
         (NewTopic(topic, 1, 1), KafkaError.TOPIC_ALREADY_EXISTS),

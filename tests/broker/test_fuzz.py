@@ -119,11 +119,15 @@ def spoil(data: bytearray, random: Random) -> None:
         case 0:
             data[position : position + 1] = random.randbytes(1)
         case 1:
-            data[position:position] = random.choice((b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\xff\xff", b"\x00"))
+            data[position:position] = random.choice(
+                (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff\x07", b"\xff\xff", b"\x00")
+            )
         case 2:
             del data[position : position + random.randrange(1, 8)]
         case 3:
-            data[position : position + 4] = random.choice((b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00"))
+            data[position : position + 4] = random.choice(
+                (b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\x80\x00\x00\x00")
+            )
 
 
 def test_no_batch_crashes_the_log() -> None:
@@ -170,9 +174,13 @@ async def stored_and_found(topic: LogSettings, batch: bytes) -> None:
 def random_batch(random: Random) -> bytes:
     """A batch that is valid, or spoilt and sealed again, so that the checksum does not hide what else is wrong."""
     records = [
-        Record(random.choice((-1, 0, 1, 1000, 10**12)), random.randbytes(random.choice((0, 1, 70))), random.choice((b"", b"k", None)))
+        Record(
+            random.choice((-1, 0, 1, 1000, 10**12)),
+            random.randbytes(random.choice((0, 1, 70))),
+            random.choice((b"", b"k", None)),
+        )
         for _ in range(random.choice((1, 1, 2, 5)))
-    ]  # fmt: skip
+    ]
     producer = Producer(random.choice((0, 7)), random.choice((0, 1))) if random.random() < 0.3 else None
     batch = bytearray(
         encode_batch(records, codec=random.choice(list(Codec)), producer=producer, base_sequence=0 if producer else -1)

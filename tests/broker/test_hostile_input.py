@@ -205,9 +205,7 @@ def bomb(codec: Codec) -> bytes:
 
 
 @pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD, Codec.SNAPPY])
-def test_a_decompression_bomb_is_refused(
-    cluster: Cluster, topic: str, codec: Codec, broker: RunningBroker
-) -> None:
+def test_a_decompression_bomb_is_refused(cluster: Cluster, topic: str, codec: Codec, broker: RunningBroker) -> None:
     cluster.configure_topic(topic, {"max.message.bytes": str(16 * 2**20)})
     assert written(cluster, topic, bomb(codec)) == MESSAGE_TOO_LARGE
     assert broker.memory_bytes() < MEMORY_BOUND
@@ -259,9 +257,9 @@ def _served(broker: RunningBroker) -> bool:
 
 
 def test_an_idle_connection_is_closed_after_its_time(tmp_path: Path) -> None:
-    with start(tmp_path, settings={"connections.max.idle.ms": "200"}) as broker:
-        with connect(broker.host_and_port) as connection:
-            assert answer(connection) is None
+    settings = {"connections.max.idle.ms": "200"}
+    with start(tmp_path, settings=settings) as broker, connect(broker.host_and_port) as connection:
+        assert answer(connection) is None
 
 
 def test_a_client_that_never_reads_is_not_served_without_end(tmp_path: Path, topic: str) -> None:
