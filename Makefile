@@ -3,11 +3,14 @@
 
 PYTHON ?= python3
 
-.PHONY: help setup matrix test lock clean
+.PHONY: help setup matrix test golden benchmark readme lock clean
 
 help:
 	@echo "make matrix   run the suites against the embedded backends and print the matrix"
 	@echo "make test     the project's own checks and tests"
+	@echo "make golden   hold every version of Apache Kafka against its golden answers; ten minutes"
+	@echo "make benchmark  how quick the suite, the tool and the client are, beside Kafka's own"
+	@echo "make readme   write the tables of README.md anew from the last make matrix"
 	@echo "make lock     compile requirements.lock anew from pyproject.toml"
 	@echo "make clean    remove .venv and the tools' caches; results in out/ and the user cache stay"
 	@echo "A Python other than python3: make test PYTHON=python3.12"
@@ -23,6 +26,15 @@ test: setup
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/python -m pytest tests
+
+golden: setup
+	.venv/bin/python -m pytest tests/test_golden.py --every-version
+
+benchmark: setup
+	@.venv/bin/python -m benchmarks.quickness
+
+readme: setup
+	@.venv/bin/python tests/readme_tables.py out/report/matrix.md
 
 lock:
 	@tools=$$(mktemp -d) && trap 'rm -rf "$$tools"' EXIT && \

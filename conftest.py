@@ -8,6 +8,7 @@ import random
 import signal
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from backends import registry
 from backends.presets import prepare
+from backends.processes import sweep
 from backends.running import DidNotStart, RunningBackend
 from conformance.answers import Judgement, Silence, Verdict
 from conformance.catalogue import Level, scenario_of
@@ -51,6 +53,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--results", default="out/results", metavar="DIR", help="where result files go (out/results)")
     group.addoption("--level", type=str.upper, choices=list(Level), help="only scenarios of this level")
+    group.addoption(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
+    )
     group.addoption("--run-id", default="", metavar="ID", help="join the result files of another invocation")
 
 
@@ -62,8 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
     else:
         config.stash[RUN] = RunInfo(worker["run_id"], worker["workerid"], worker["seed"])
     config.pluginmanager.register(_Interruption(), "conformance-interruption")
-    # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill deserves the same.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill and a closed terminal deserve the same.
+    for polite in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(polite, signal.default_int_handler)
 
 
 class _Interruption:
@@ -83,13 +93,31 @@ def pytest_configure_node(node: Any) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    wanted = config.getoption("--level")
-    if wanted:
-        levels = {item: getattr(scenario_of(getattr(item, "function", None)), "level", None) for item in items}
-        config.hook.pytest_deselected(items=[item for item in items if levels[item] != wanted])
-        items[:] = [item for item in items if levels[item] == wanted]
-    # Stories that restart the broker come last: a young broker is slow to expire records, Kafka 3.7 by 30 s.
-    items.sort(key=lambda item: "restart" in getattr(scenario_of(getattr(item, "function", None)), "needs", ()))
+    told = {item: scenario for item in items if (scenario := scenario_of(getattr(item, "function", None)))}
+    level, patterns = config.getoption("--level"), config.getoption("--scenario")
+    if level or patterns:
+        kept = [
+            item
+            for item, scenario in told.items()
+            if (not level or scenario.level == level)
+            and (not patterns or any(fnmatchcase(scenario.id, pattern) for pattern in patterns))
+        ]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+    columns: dict[pytest.Item, str] = {}
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        if callspec is not None and "column" in callspec.params:
+            backend, _address = callspec.params["column"]
+            columns[item] = backend.column
+    order = list(dict.fromkeys(columns.values()))
+
+    def position(item: pytest.Item) -> tuple[int, bool]:
+        """By backend, so that each is started once; stories that restart it come last, because a young broker is
+        slow to expire records: Kafka 3.7 by 30 s."""
+        return order.index(columns[item]) if item in columns else -1, item in told and "restart" in told[item].needs
+
+    items.sort(key=position)
 
 
 # -- backends
@@ -123,6 +151,7 @@ def column(request: pytest.FixtureRequest) -> Iterator[Column]:
     """One backend, started once for all its scenarios. One that does not start errors its own tests only."""
     backend, bootstrap = request.param
     config = request.config
+    sweep()
     results = ResultFile(Path(config.getoption("--results")), config.stash[RUN], backend.column)
     with contextlib.closing(results), contextlib.ExitStack() as stack:
         try:

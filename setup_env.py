@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -54,6 +55,8 @@ class CannotSetUp(Exception):
 
 
 def main() -> int:
+    # A polite kill ends pip too, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         refuse_old_python(sys.version_info[:3])
         wanted = fingerprint()
@@ -110,11 +113,15 @@ def is_set_up(wanted: str) -> bool:
 
 @contextlib.contextmanager
 def turn() -> "Iterator[None]":
-    """Lets one set-up run at a time; the operating system ends the turn of one that dies."""
+    """Lets one set-up run at a time; the operating system ends the turn of one that dies.
+
+    A pip that outlives a killed set-up still writes to .venv, so it keeps the turn: children inherit the file.
+    """
     import fcntl
 
     os.makedirs(VENV, exist_ok=True)
     with open(TURN, "w") as file:
+        os.set_inheritable(file.fileno(), True)
         give_up = time.monotonic() + WAIT_SECONDS
         waiting = False
         while True:
@@ -139,7 +146,9 @@ def set_up(wanted: str) -> None:
     clear()
     # The Python behind the running one: .venv itself may be active, and has just been cleared.
     python = getattr(sys, "_base_executable", sys.executable)
-    run([python, "-m", "venv", VENV])
+    # venv would install pip itself, and keep to itself why that failed.
+    run([python, "-m", "venv", "--without-pip", VENV])
+    run([VENV_PYTHON, "-I", "-m", "ensurepip", "--default-pip"])
     pip = [VENV_PYTHON, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     run([*pip, "install", "--require-hashes", "--no-deps", "--progress-bar", "off", "--requirement", LOCK])
     make_command()
@@ -170,6 +179,7 @@ def run(command: "list[str]") -> None:
             text=True,
             errors="replace",
             timeout=INSTALL_SECONDS,
+            close_fds=False,
             check=False,
         )
     except subprocess.TimeoutExpired:
@@ -203,8 +213,8 @@ def explain(said: str) -> "str | None":
     absent = re.search(r"No matching distribution found for (\S+)", said)
     if absent:
         return (
-            f"The registry has no {absent.group(1)} for this Python and machine: name another Python, as in "
-            "`make test PYTHON=python3.11`."
+            f"The registry shows no {absent.group(1)} for this Python and machine: check that pip reaches the registry "
+            "(`pip config list`), or name another Python, as in `make test PYTHON=python3.11`."
         )
     return None
 

@@ -79,6 +79,8 @@ SETTINGS = {
     # Zero makes 3.7 and earlier hang on shutdown: LogManager.deleteLogs waits on a queue for ever.
     "log.segment.delete.delay.ms": "100",
     "group.initial.rebalance.delay.ms": "0",
+    # The controller waits this long for company before it writes: 25 ms by default, for every topic created.
+    "controller.quorum.append.linger.ms": "0",
     # A restarted broker waits for its own old session to expire: 9 s by default.
     "broker.session.timeout.ms": "1000",
     "broker.heartbeat.interval.ms": "100",
@@ -108,6 +110,7 @@ class ApacheKafka(RunningBackend):
         self._tiered = tiered
         self._workspace: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
+        self._booted = False
         if self.kafka_release <= LAST_WITH_SLOW_FIRST_TICK:
             self.patience_seconds = 60.0
 
@@ -168,6 +171,7 @@ class ApacheKafka(RunningBackend):
 
     def _boot(self) -> None:
         assert self._workspace is not None
+        self._booted = False
         log = self._workspace / "broker.log"
         command = [
             str(self._java.executable),
@@ -185,6 +189,7 @@ class ApacheKafka(RunningBackend):
             return None if code is None else f"Kafka exited with {code}: {last_lines(log)}"
 
         await_ready(self.bootstrap, seconds=BOOT_SECONDS, alive=death)
+        self._booted = True
 
     def _write_settings(self, workspace: Path) -> None:
         settings = SETTINGS | {
@@ -238,7 +243,7 @@ class ApacheKafka(RunningBackend):
             shutil.rmtree(workspace, ignore_errors=True)
 
     # A class data archive halves the CPU time of a boot again. The JVM writes it when an ordinary run ends, and
-    # ignores one that does not fit, so nothing depends on it.
+    # ignores one that does not fit, so nothing depends on it. A boot that failed loaded too few classes to keep.
 
     def _archive(self) -> Path:
         fits = "\n".join([self._java.executable.resolve().as_posix(), str(self._java.version), *map(str, self._jars)])
@@ -252,7 +257,7 @@ class ApacheKafka(RunningBackend):
         return [f"-XX:ArchiveClassesAtExit={self._workspace / 'classes.jsa'}"]
 
     def _keep_archive(self) -> None:
-        if self._workspace is None:
+        if self._workspace is None or not self._booted:
             return
         written = self._workspace / "classes.jsa"
         archive = self._archive()

@@ -15,9 +15,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+from functools import partial
 from pathlib import Path
 
 import psutil
+
+from conformance.waiting import DeadlinePassed, eventually
 
 PREFIX = "offset-conformance-"
 OWNER = "owner.json"
@@ -25,13 +28,16 @@ OWNER = "owner.json"
 STOP_SECONDS = 15.0
 """A Kafka stops in half a second; one that writes its class archive takes up to seven."""
 
+SAME_START_SECONDS = 2.0
+"""Linux tells the time of boot in whole seconds, and may round it otherwise the next time."""
+
 
 def new_workspace() -> Path:
     """A directory for one broker, marked as owned by this process. Leftovers of dead owners go first."""
     sweep()
     workspace = Path(tempfile.mkdtemp(prefix=PREFIX))
     me = psutil.Process()
-    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "created": me.create_time()}))
+    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "since_boot": _since_boot(me)}))
     return workspace
 
 
@@ -46,29 +52,48 @@ def sweep() -> None:
 def _owner_lives(owner_file: Path) -> bool:
     try:
         owner = json.loads(owner_file.read_text())
-        # A pid is reused sooner or later; together with its start time it is unique.
-        return bool(psutil.Process(owner["pid"]).create_time() == owner["created"])
+        process = psutil.Process(owner["pid"])
+        # A pid is reused sooner or later, but hardly by a process of the same age.
+        return abs(_since_boot(process) - owner["since_boot"]) < SAME_START_SECONDS and not _ended(process)
     except psutil.NoSuchProcess:
         return False
-    except (OSError, ValueError, KeyError, psutil.Error):
+    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
         return True  # not readable, so not ours to judge
+
+
+def _since_boot(process: psutil.Process) -> float:
+    """When a process started, in seconds since boot: the time of day changes whenever the clock is set."""
+    return process.create_time() - psutil.boot_time()
 
 
 def end_processes_of(workspace: Path) -> None:
     """Kill every process that was started with a file of this workspace as an argument."""
     mark = f"{workspace}{os.sep}"
     for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
+        with contextlib.suppress(psutil.Error, DeadlinePassed):
             if process.pid != os.getpid() and any(mark in argument for argument in process.cmdline()):
                 process.kill()
-                process.wait(STOP_SECONDS)
+                eventually(partial(_ended, process), bool, reason="a killed process to end", seconds=STOP_SECONDS)
+
+
+def _ended(process: psutil.Process) -> bool:
+    """Gone, or waiting to be collected by its parent: the first process of a container may never do that."""
+    return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def start_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """Start a broker in a session of its own, so that Ctrl-C reaches the suite and not the broker."""
+    """Start a broker where its log is, so that whatever else it writes goes there too.
+
+    It gets a session of its own, so that Ctrl-C reaches the suite and not the broker.
+    """
     with log.open("ab") as stream:
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            cwd=log.parent,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from backends.registry import Backend
 from conformance.answers import BrokerFacts
 from conformance.batches import Record, encode_batch
-from conformance.cluster import Cluster, StepFailed
+from conformance.cluster import Cluster, NotSupported, StepFailed
 from conformance.waiting import DeadlinePassed, eventually
 from conformance.wire import WireError
 
@@ -92,6 +92,8 @@ def await_ready(bootstrap: str, *, seconds: float, alive: Callable[[], str | Non
             raise DidNotStart(dead)
         try:
             _write_and_read(bootstrap)
+        except NotSupported as error:
+            raise DidNotStart(f"{bootstrap}: {error}, so no record can be written and read there") from error
         except (WireError, StepFailed, DeadlinePassed, OSError) as error:
             return str(error)
         return ""

@@ -147,11 +147,16 @@ class Accepted:
     def matches(self, observed: Observation) -> bool:
         if self.silence or observed.silence:
             return self.silence == observed.silence
-        return all(
-            name in observed.fields
-            and (observed.fields[name] in wanted if isinstance(wanted, Between) else observed.fields[name] == wanted)
-            for name, wanted in self.fields.items()
-        )
+        return not self.differences(observed)
+
+    def differences(self, observed: Observation) -> list[str]:
+        """The fields in which an observation is not this answer, in words."""
+        differing = []
+        for name, wanted in self.fields.items():
+            seen = observed.fields.get(name)
+            if seen is None or not (seen in wanted if isinstance(wanted, Between) else seen == wanted):
+                differing.append(f"{name} is {'not there' if seen is None else seen} instead of {wanted}")
+        return differing
 
     def __str__(self) -> str:
         text = str(self.silence) if self.silence else describe_fields(self.fields)
@@ -241,5 +246,15 @@ def judge(accepted: Sequence[Accepted], observed: Observation, *, may_decline: b
         return Judgement(Verdict.BROKEN, reason=f"the broker is gone: {observed.detail}")
     if may_decline and observed.fields.get("error") == UNSUPPORTED_VERSION:
         return Judgement(Verdict.UNSUPPORTED, reason="the broker answers UNSUPPORTED_VERSION")
-    wanted = " or ".join(str(each) for each in accepted)
-    return Judgement(Verdict.DEVIATES, reason=f"accepted: {wanted}; observed: {observed}")
+    return Judgement(Verdict.DEVIATES, reason=_difference(accepted, observed))
+
+
+def _difference(accepted: Sequence[Accepted], observed: Observation) -> str:
+    """What is wrong with an answer, told by the accepted one that it comes closest to."""
+    if observed.silence:
+        return str(observed)
+    wrong = [each.differences(observed) for each in accepted if not each.silence]
+    if not wrong:
+        return "an answer where none was accepted"
+    closest = min(wrong, key=len)
+    return ", ".join(closest)

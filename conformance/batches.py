@@ -7,12 +7,11 @@ The layout is that of message format v2 (KIP-98). Older formats are not written.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import cramjam
-from crc32c import crc32c
 
 NO_PRODUCER = -1
 CONTROL_BATCH = 0x20
@@ -20,8 +19,11 @@ TRANSACTIONAL = 0x10
 LOG_APPEND_TIME = 0x08
 CODEC_MASK = 0x07
 
-MAX_INFLATED_BYTES = 16 * 1024 * 1024
-"""No scenario writes more than a few kilobytes, so a batch that inflates beyond this is an attack or a bug."""
+MAX_INFLATED_BYTES = 4 * 1024 * 1024
+"""No scenario writes more than a few kilobytes, so batches that inflate beyond this are an attack or a bug.
+
+For all batches of one Fetch together: a mebibyte has room for two thousand that are a bomb each.
+"""
 
 _PREFIX = struct.Struct(">qiibI")  # base offset, length, leader epoch, magic, crc
 _BODY = struct.Struct(">hiqqqhii")  # attributes, last delta, base ts, max ts, producer id, epoch, sequence, count
@@ -46,7 +48,7 @@ class Record:
     """One record; `timestamp` is in milliseconds. The offset is the broker's to give."""
 
     timestamp: int
-    value: bytes = b"v"
+    value: bytes | None = b"v"
     key: bytes | None = None
 
 
@@ -95,13 +97,13 @@ def encode_batch(
         len(records),
     ) + _deflate(codec, payload)
     length = _PREFIX.size - _LENGTH_COUNTS_FROM + len(body)
-    return _PREFIX.pack(base_offset, length, -1, 2, crc32c(body)) + body
+    return _PREFIX.pack(base_offset, length, -1, 2, _checksum(body)) + body
 
 
 def decode_batches(data: bytes) -> list[StoredRecord]:
     """All records of the complete batches in `data`; a batch cut off at the end is left out, as in any Fetch."""
     records: list[StoredRecord] = []
-    position = 0
+    position, room = 0, MAX_INFLATED_BYTES
     while position + _PREFIX.size <= len(data):
         base_offset, length, _epoch, magic, crc = _PREFIX.unpack_from(data, position)
         if magic != 2:
@@ -112,17 +114,25 @@ def decode_batches(data: bytes) -> list[StoredRecord]:
         if end > len(data):
             break
         body = data[position + _PREFIX.size : end]
-        if crc32c(body) != crc:
+        if _checksum(body) != crc:
             raise BadBatch(f"checksum of the batch at offset {base_offset} does not match")
-        records.extend(_decode_body(base_offset, body))
-        position = end
+        decoded, inflated = _decode_body(base_offset, body, room)
+        records.extend(decoded)
+        position, room = end, room - inflated
     return records
 
 
-def _decode_body(base_offset: int, body: bytes) -> Iterator[StoredRecord]:
+def _decode_body(base_offset: int, body: bytes, room: int) -> tuple[list[StoredRecord], int]:
+    """The records of one batch, and how many bytes came out of its codec."""
     attributes, _last_delta, base_timestamp, max_timestamp, *_producer, count = _BODY.unpack_from(body)
-    payload = _inflate(attributes & CODEC_MASK, body[_BODY.size :])
+    if count < 0:
+        raise BadBatch(f"a batch of {count} records")
+    codec = attributes & CODEC_MASK
+    payload = body[_BODY.size :]
+    if codec != Codec.NONE:
+        payload = _inflate(codec, payload, room)
     reader = _Reader(payload)
+    records = []
     for _ in range(count):
         reader.varint()  # the record's length; its fields say the same
         reader.take(1)  # attributes, unused so far
@@ -133,7 +143,15 @@ def _decode_body(base_offset: int, body: bytes) -> Iterator[StoredRecord]:
             reader.nullable(), reader.nullable()
         if attributes & LOG_APPEND_TIME:
             timestamp = max_timestamp
-        yield StoredRecord(offset, timestamp, key, value, bool(attributes & CONTROL_BATCH))
+        records.append(StoredRecord(offset, timestamp, key, value, bool(attributes & CONTROL_BATCH)))
+    return records, len(payload) if codec != Codec.NONE else 0
+
+
+def _checksum(body: bytes) -> int:
+    # Imported on first use: it takes as long to load as `offsets get` takes to ask, which reads no batch.
+    from crc32c import crc32c
+
+    return crc32c(body)
 
 
 def _encode_record(record: Record, offset_delta: int, timestamp_delta: int) -> bytes:
@@ -209,17 +227,15 @@ def _deflate(codec: Codec, payload: bytes) -> bytes:
             return bytes(cramjam.zstd.compress(payload))
 
 
-def _inflate(codec: int, payload: bytes) -> bytes:
-    """The payload of a batch. The output buffer is the bound: more than it holds is a `BadBatch`."""
-    if codec == Codec.NONE:
-        return payload
-    target = cramjam.Buffer(bytes(MAX_INFLATED_BYTES))
+def _inflate(codec: int, payload: bytes, room: int) -> bytes:
+    """The payload of a compressed batch; more than `room` bytes of it is a `BadBatch`."""
+    target = bytearray(room)  # the codecs cannot grow this one, as they would cramjam's own Buffer
     try:
         match codec:
             case Codec.GZIP:
                 size = cramjam.gzip.decompress_into(payload, target)
             case Codec.SNAPPY:
-                return _inflate_snappy(payload)
+                return _inflate_snappy(payload, room)
             case Codec.LZ4:
                 size = cramjam.lz4.decompress_into(payload, target)
             case Codec.ZSTD:
@@ -228,23 +244,22 @@ def _inflate(codec: int, payload: bytes) -> bytes:
                 raise BadBatch(f"codec {codec} is not one of Kafka's")
     except cramjam.DecompressionError as error:
         raise BadBatch(f"the batch does not inflate: {error}") from error
-    target.seek(0)
-    return bytes(target.read(size))
+    return bytes(target[:size])
 
 
-def _inflate_snappy(payload: bytes) -> bytes:
+def _inflate_snappy(payload: bytes, room: int) -> bytes:
     """Java writes snappy in blocks behind a header; librdkafka writes one bare block."""
     if not payload.startswith(_XERIAL_HEADER[:8]):
-        return _snappy_block(payload)
-    position, inflated = len(_XERIAL_HEADER), b""
-    while position + 4 <= len(payload) and len(inflated) <= MAX_INFLATED_BYTES:
+        return _snappy_block(payload, room)
+    position, inflated = len(_XERIAL_HEADER), bytearray()
+    while position + 4 <= len(payload):
         (size,) = struct.unpack_from(">i", payload, position)
-        inflated += _snappy_block(payload[position + 4 : position + 4 + max(size, 0)])
+        inflated += _snappy_block(payload[position + 4 : position + 4 + max(size, 0)], room - len(inflated))
         position += 4 + max(size, 0)
-    return inflated
+    return bytes(inflated)
 
 
-def _snappy_block(block: bytes) -> bytes:
-    if cramjam.snappy.decompress_raw_len(block) > MAX_INFLATED_BYTES:
+def _snappy_block(block: bytes, room: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(block) > room:
         raise BadBatch("a snappy block inflates beyond the bound")
     return bytes(cramjam.snappy.decompress_raw(block))

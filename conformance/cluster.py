@@ -20,6 +20,7 @@ from conformance.waiting import eventually
 from conformance.wire import (
     ANSWER_SECONDS,
     API_KEYS,
+    BadAddress,
     BrokerUnreachable,
     Connection,
     ConnectionClosed,
@@ -29,6 +30,7 @@ from conformance.wire import (
     codec_versions,
     compose,
     error_name,
+    split_address,
 )
 
 CONSUMER = -1
@@ -151,8 +153,7 @@ class Cluster:
         address = node or self.bootstrap
         connection = self._connections.get(address)
         if connection is None:
-            host, _, port = address.rpartition(":")
-            connection = Connection(host, int(port), answer_seconds=self._answer_seconds)
+            connection = Connection(*split_address(address), answer_seconds=self._answer_seconds)
             self._connections[address] = connection
         try:
             return use(connection)
@@ -212,7 +213,8 @@ class Cluster:
             answer = self.ask(
                 "create_topics", topics=[entry], timeout=timedelta(seconds=ANSWER_SECONDS), validate_only=False
             )
-            require(answer.topics[0].error_code, f"create topic {name}", getattr(answer.topics[0], "error_message", ""))
+            created = sole(answer.topics, "create_topics")
+            require(created.error_code, f"create topic {name}", getattr(created, "error_message", ""))
         self.await_leaders(name, range(partitions))
 
     def await_leaders(self, topic: str, partitions: Iterable[int], *, seconds: float = LEADERSHIP_SECONDS) -> None:
@@ -232,8 +234,8 @@ class Cluster:
                 return LEADER_NOT_AVAILABLE
             request = self._list_offsets_request([Question(topic, partition, OffsetSpec("earliest", -2))])
             answer = self._on(leader, lambda connection: connection.exchange("list_offsets", request))
-            return int(answer.topics[0].partitions[0].error_code)
-        except (WireError, IndexError):
+            return int(sole(sole(answer.topics, "list_offsets").partitions, "list_offsets").error_code)
+        except WireError:
             return LEADER_NOT_AVAILABLE
 
     def delete_topic(self, name: str) -> None:
@@ -241,7 +243,7 @@ class Cluster:
         deadline = timedelta(seconds=ANSWER_SECONDS)
         entry = {"name": name, "topic_id": None}
         answer = self.ask("delete_topics", topics=[entry], topic_names=(name,), timeout=deadline)
-        require(answer.responses[0].error_code, f"delete topic {name}")
+        require(sole(answer.responses, "delete_topics").error_code, f"delete topic {name}")
         eventually(
             lambda: self._topic_error(name),
             lambda error: error == UNKNOWN_TOPIC_OR_PARTITION,
@@ -259,7 +261,7 @@ class Cluster:
         )
 
     def _topic_error(self, name: str) -> int:
-        return int(self._metadata(name).topics[0].error_code)
+        return int(sole(self._metadata(name).topics, "metadata").error_code)
 
     def topic_exists(self, name: str) -> bool:
         return self._topic_error(name) == 0
@@ -268,7 +270,7 @@ class Cluster:
         entry = {"name": topic, "count": count, "assignments": None}
         deadline = timedelta(seconds=ANSWER_SECONDS)
         answer = self.ask("create_partitions", topics=[entry], timeout=deadline, validate_only=False)
-        require(answer.results[0].error_code, f"grow topic {topic} to {count} partitions")
+        require(sole(answer.results, "create_partitions").error_code, f"grow topic {topic} to {count} partitions")
         self.await_leaders(topic, range(count))
 
     def configure_topic(self, name: str, config: Mapping[str, str]) -> None:
@@ -276,25 +278,38 @@ class Cluster:
         changes = [{"name": key, "config_operation": 0, "value": value} for key, value in config.items()]
         resource = {"resource_type": 2, "resource_name": name, "configs": changes}
         answer = self.ask("incremental_alter_configs", resources=[resource], validate_only=False)
-        first = answer.responses[0]
+        first = sole(answer.responses, "incremental_alter_configs")
         require(first.error_code, f"set {dict(config)} on topic {name}", first.error_message)
 
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The leader epoch that Metadata announces; -1 where the version has none."""
-        for entry in self._metadata(topic).topics[0].partitions:
+        for entry in sole(self._metadata(topic).topics, "metadata").partitions:
             if entry.partition_index == partition:
                 return int(getattr(entry, "leader_epoch", -1))
         raise StepFailed(f"Metadata does not list partition {topic}-{partition}")
 
+    def partition_leaders(self, topic: str) -> dict[int, str]:
+        """Each partition's leader, as an address. A partition that has none at the moment is asked about at the
+        bootstrap node, whose refusal says so."""
+        answer = self._metadata(topic)
+        described = sole(answer.topics, "metadata")
+        require(described.error_code, f"look up topic {topic}")
+        self._note_leaders(topic, answer)
+        indexes = [int(entry.partition_index) for entry in described.partitions]
+        return {index: self.leader(topic, index) for index in indexes}
+
     def _find_leader(self, topic: str, partition: int) -> str | None:
         # A broker without CreateTopics makes the topic on the first Metadata, maybe asynchronously.
-        answer = self._metadata(topic, create="create_topics" not in self.api_versions)
-        nodes = {int(broker.node_id): f"{broker.host}:{broker.port}" for broker in answer.brokers}
-        for entry in answer.topics[0].partitions:
-            if entry.partition_index == partition and int(entry.leader_id) in nodes:
-                self._leaders[topic, partition] = nodes[int(entry.leader_id)]
-                return self._leaders[topic, partition]
-        return None
+        self._note_leaders(topic, self._metadata(topic, create="create_topics" not in self.api_versions))
+        return self._leaders.get((topic, partition))
+
+    def _note_leaders(self, topic: str, metadata: Any) -> None:
+        nodes = {int(broker.node_id): f"{broker.host}:{broker.port}" for broker in metadata.brokers}
+        for entry in sole(metadata.topics, "metadata").partitions:
+            place = topic, int(entry.partition_index)
+            self._leaders.pop(place, None)
+            if int(entry.leader_id) in nodes:
+                self._leaders[place] = nodes[int(entry.leader_id)]
 
     def leader(self, topic: str, partition: int) -> str:
         """The address of the leader; the bootstrap node for a partition that does not exist."""
@@ -400,7 +415,7 @@ class Cluster:
             timeout=timedelta(seconds=ANSWER_SECONDS),
             topic_data=[{"name": topic, "partition_data": [{"index": partition, "records": batch}]}],
         )
-        entry = answer.responses[0].partition_responses[0]
+        entry = sole(sole(answer.responses, "produce").partition_responses, "produce")
         append_time = entry.log_append_time
         return Observation(
             {
@@ -439,7 +454,7 @@ class Cluster:
             rack_id="",
         )
         try:
-            entry = answer.responses[0].partitions[0]
+            entry = sole(sole(answer.responses, "fetch").partitions, "fetch")
             return Fetched(
                 int(entry.error_code),
                 int(entry.high_watermark),
@@ -447,7 +462,7 @@ class Cluster:
                 int(getattr(entry, "log_start_offset", -1)),
                 tuple(record for record in decode_batches(bytes(entry.records or b"")) if record.offset >= offset),
             )
-        except (BadBatch, IndexError) as error:
+        except BadBatch as error:
             raise MalformedAnswer(f"{node}, fetch: {error}") from error
 
     def delete_records(self, topic: str, partition: int, before: int) -> Observation:
@@ -458,7 +473,7 @@ class Cluster:
             topics=[{"name": topic, "partitions": [{"partition_index": partition, "offset": before}]}],
             timeout=timedelta(seconds=ANSWER_SECONDS),
         )
-        entry = answer.topics[0].partitions[0]
+        entry = sole(sole(answer.topics, "delete_records").partitions, "delete_records")
         return Observation({"error": int(entry.error_code), "low_watermark": int(entry.low_watermark)})
 
     # -- transactions
@@ -493,7 +508,7 @@ class Cluster:
 
     def _transaction_coordinator(self, transactional_id: str) -> str | None:
         answer = self.ask("find_coordinator", key=transactional_id, key_type=1, coordinator_keys=(transactional_id,))
-        entry = answer.coordinators[0] if hasattr(answer, "coordinators") else answer
+        entry = sole(answer.coordinators, "find_coordinator") if hasattr(answer, "coordinators") else answer
         return None if int(entry.error_code) else f"{entry.host}:{entry.port}"
 
     def add_to_transaction(self, transactional_id: str, producer: Producer, topic: str, partition: int) -> None:
@@ -507,7 +522,9 @@ class Cluster:
                 v3_and_below_producer_epoch=producer.epoch,
                 v3_and_below_topics=[{"name": topic, "partitions": (partition,)}],
             )
-            return int(answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
+            topics = answer.results_by_topic_v3_and_below
+            added = sole(sole(topics, "add_partitions_to_txn").results_by_partition, "add_partitions_to_txn")
+            return int(added.partition_error_code)
 
         self._settle(look, "add the partition to the transaction")
 
@@ -550,11 +567,20 @@ def require(error: int, doing: str, message: str | None = None) -> None:
         raise StepFailed(f"{doing}: {error_name(error)}{f' ({message})' if message else ''}")
 
 
+def sole(entries: Sequence[Any] | None, api: str) -> Any:
+    """The entry about the one thing that was asked."""
+    if not entries or len(entries) != 1:
+        raise MalformedAnswer(f"{api}: {len(entries or ())} entries for the one thing that was asked")
+    return entries[0]
+
+
 def reachable(bootstrap: str) -> str | None:
     """None when a Kafka answers at the address, else one sentence on what is there instead."""
     try:
         with Cluster(bootstrap, answer_seconds=5.0):
             return None
+    except BadAddress as error:
+        return str(error)
     except BrokerUnreachable as error:
         return f"nobody listens there ({error})"
     except WireError as error:

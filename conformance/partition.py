@@ -37,8 +37,8 @@ from conformance.cluster import (
     require,
 )
 from conformance.results import Check, now
-from conformance.specs import EARLIEST, OffsetSpec, T
-from conformance.waiting import eventually
+from conformance.specs import EARLIEST, LATEST, OffsetSpec, T
+from conformance.waiting import DeadlinePassed, eventually
 
 OFFSET_OUT_OF_RANGE = 1
 
@@ -47,6 +47,10 @@ KEEP_FOREVER = {"retention.ms": "-1"}
 
 VISIBLE_SECONDS = 10.0
 """A transaction's marker is written within 0.1 s of the commit; ten seconds is a broker that lost it."""
+
+
+SETTLE_SECONDS = 1.0
+"""Between two steps of Kafka's retention lie microseconds; a second is a thread that waits for a busy core."""
 
 
 class Broker(Protocol):
@@ -200,13 +204,25 @@ class Partition:
         self.configure({"retention.ms": "-1"})
 
     def await_unreadable(self, offset: int) -> None:
-        """Wait until the record at `offset` is gone."""
+        """Wait until the record at `offset` is gone.
+
+        Required: that it cannot be read. Not required: that the log start which Fetch reports has followed.
+        Kafka removes a segment a moment before it moves the log start, so that is given time, and asked no more.
+        """
         eventually(
             lambda: self.fetch(offset),
             lambda seen: seen.error == OFFSET_OUT_OF_RANGE or (seen.error == 0 and not seen.records),
             reason=f"retention to remove the record at offset {offset} of {self.topic}",
             seconds=self.broker.patience_seconds,
         )
+        end = self.ask(LATEST).fields.get("offset", 0)
+        with contextlib.suppress(DeadlinePassed):
+            eventually(
+                lambda: self.fetch(end),
+                lambda seen: seen.error != 0 or not 0 <= seen.log_start_offset <= offset,
+                reason=f"the log start of {self.topic} to follow",
+                seconds=SETTLE_SECONDS,
+            )
 
     def await_answer(self, spec: OffsetSpec, holds: Callable[[int], bool], reason: str) -> None:
         """Wait until the offset answered to `spec` is as wanted: for background work that only it shows."""
@@ -304,18 +320,25 @@ class Partition:
         replica: int = CONSUMER,
         epoch: int = -1,
         timeout_ms: int = 0,
+        within: float = 0.0,
     ) -> Observation:
         """Ask, judge, record. The check is named after the spec unless it is given a name.
+
+        With `within`, a promise that may take time is asked again for so many seconds; the last answer is judged.
 
         A spec above everything that the broker advertises is asked all the same, for the record, and the
         check is `unsupported`; unless the scenario chooses the version itself, because then the refusal is
         what it is about.
         """
         started, before = now(), time.monotonic()
-        observed = self.ask(
-            spec, version=version, isolation=isolation, replica=replica, epoch=epoch, timeout_ms=timeout_ms
-        )
         wanted = applicable(accepted, self.story.facts)
+        observed = self._ask_until(
+            lambda: self.ask(
+                spec, version=version, isolation=isolation, replica=replica, epoch=epoch, timeout_ms=timeout_ms
+            ),
+            wanted,
+            within,
+        )
         highest = self.story.facts.list_offsets[1]
         if version is None and spec.since > highest:
             reason = f"{spec.name} needs ListOffsets v{spec.since}; the broker advertises up to v{highest}"
@@ -338,6 +361,17 @@ class Partition:
             cluster=self.cluster,
         )
         return observed
+
+    def _ask_until(self, ask: Callable[[], Observation], wanted: tuple[Accepted, ...], within: float) -> Observation:
+        seen: list[Observation] = []
+        with contextlib.suppress(DeadlinePassed):
+            eventually(
+                lambda: seen.append(ask()),
+                lambda _: within == 0 or any(each.matches(seen[-1]) for each in wanted),
+                reason="an accepted answer",
+                seconds=within,
+            )
+        return seen[-1]
 
     def _version(self, version: int | None) -> int:
         return self.cluster.highest("list_offsets") if version is None else version
@@ -370,19 +404,17 @@ class Transaction:
         self._sequence += len(records)
         self._end_offset = written.fields["base_offset"] + len(records)
 
-    def commit(self) -> None:
-        self._end(commit=True)
+    def end(self, *, commit: bool) -> None:
+        """Commit or abort. The marker is written soon after this returns, not before."""
+        self._cluster.end_transaction(self._id, self._producer, commit=commit)
 
-    def abort(self) -> None:
-        self._end(commit=False)
-
-    def _end(self, *, commit: bool) -> None:
-        """End it, and wait for the marker: until then the log end grows by itself.
+    def end_visibly(self, *, commit: bool) -> None:
+        """Commit or abort, and wait for the marker: until then the log end grows by itself.
 
         Read with Fetch at the end of the log, which is served whatever has been deleted before it.
         """
         before = self._partition.fetch(self._end_offset).high_watermark
-        self._cluster.end_transaction(self._id, self._producer, commit=commit)
+        self.end(commit=commit)
         eventually(
             lambda: self._partition.fetch(self._end_offset, isolation=READ_COMMITTED),
             lambda seen: seen.last_stable_offset > before,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import re
 import secrets
 import subprocess
 import time
@@ -34,6 +35,9 @@ EVIDENCE_EXCHANGES = 8
 
 EVIDENCE_CHARACTERS = 800
 """Enough for a ListOffsets answer with every field, and little enough for a thousand checks in one file."""
+
+FILE_NAME_CHARACTERS = 100
+"""Of a backend's name: with run and worker beside it, a file name stays below the 255 bytes that disks allow."""
 
 SENTENCE_CHARACTERS = 2000
 """A reason quotes accepted and observed answers; what a broker sent must not blow up the line."""
@@ -77,7 +81,8 @@ class ResultFile:
 
     def __init__(self, directory: Path, run: RunInfo, backend: str) -> None:
         directory.mkdir(parents=True, exist_ok=True)
-        name = "".join(letter if letter.isalnum() or letter in "@.-" else "_" for letter in backend)
+        safe = (letter if letter.isascii() and (letter.isalnum() or letter in "@.-") else "_" for letter in backend)
+        name = "".join(safe)[:FILE_NAME_CHARACTERS]
         worker = "" if run.worker == "main" else f".{run.worker}"
         self.path = directory / f"{run.run_id}.{name}{worker}.ndjson"
         self._run = run
@@ -139,7 +144,7 @@ def check_line(check: Check) -> dict[str, Any]:
         "reason": bounded(check.judgement.reason, SENTENCE_CHARACTERS),
         "asked": bounded(check.asked, SENTENCE_CHARACTERS),
         "accepted": [each.as_json() for each in check.accepted],
-        "observed": None if check.observed is None else check.observed.as_json(),
+        "observed": None if check.observed is None else _observed(check.observed),
         "sources": list(check.scenario.sources),
         "impact": check.scenario.impact,
         "test": check.test,
@@ -148,6 +153,10 @@ def check_line(check: Check) -> dict[str, Any]:
         "attempt": 1,
         "evidence": [evidence(each) for each in check.exchanges[-EVIDENCE_EXCHANGES:]],
     }
+
+
+def _observed(observed: Observation) -> dict[str, object]:
+    return dataclasses.replace(observed, detail=bounded(observed.detail, SENTENCE_CHARACTERS)).as_json()
 
 
 def read_checks(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
@@ -166,11 +175,23 @@ def read_checks(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
                     yield line
 
 
+def runs_in(directory: Path) -> list[str]:
+    """The ids of the runs that have a result file there, oldest first: an id begins with the time of its run."""
+    return sorted({path.name.partition(".")[0] for path in directory.glob("*.ndjson")})
+
+
 def oracle_line(directory: Path, run_id: str, check: str) -> Mapping[str, Any] | None:
     """Apache Kafka's line for a check in the same run, if it was asked there too; its newest version's."""
-    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=lambda path: path.name)
-    lines = [line for line in read_checks(files) if line.get("check") == check]
+    files = sorted(directory.glob(f"{run_id}.apache-kafka*.ndjson"), key=_newest_last)
+    lines = [line for line in read_checks(files) if line.get("check") == check and line.get("observed") is not None]
     return lines[-1] if lines else None
+
+
+def _newest_last(path: Path) -> tuple[list[int], int]:
+    """By version; of two that are equal, the plainer name is the last."""
+    name, _, rest = path.name.partition("@")
+    version = re.match(r"\d+(?:\.\d+)*", rest)
+    return [int(number) for number in version.group().split(".")] if version else [], -len(name)
 
 
 def new_run_id() -> str:
@@ -181,7 +202,7 @@ def evidence(exchange: Exchange) -> dict[str, Any]:
     return {
         "api": exchange.api,
         "version": exchange.version,
-        "node": exchange.node,
+        "node": bounded(exchange.node, EVIDENCE_CHARACTERS),
         "request": bounded(render(exchange.request), EVIDENCE_CHARACTERS),
         "response": bounded(render(exchange.response), EVIDENCE_CHARACTERS),
         "ms": round(exchange.milliseconds, 3),

@@ -67,14 +67,13 @@ def parse_spec(text: str) -> OffsetSpec:
 
     Negative numbers without a name are allowed: what a broker says to them is an offset question too.
     """
-    for spec in SPECIAL_SPECS:
-        if text in (spec.name, str(spec.timestamp)):
-            return spec
+    names = {spec.name: spec.timestamp for spec in SPECIAL_SPECS}
     try:
-        timestamp = int(text)
+        timestamp = names[text] if text in names else int(text)
     except ValueError:
-        names = ", ".join(spec.name for spec in SPECIAL_SPECS)
-        raise ValueError(f"{text!r} is no offset spec: use {names}, -1 to -6, or milliseconds since 1970") from None
+        known = ", ".join(names)
+        raise ValueError(f"{text!r} is no offset spec: use {known}, -1 to -6, or milliseconds since 1970") from None
     if not -(2**63) <= timestamp < 2**63:
         raise ValueError(f"{text} does not fit the 64 bits of a timestamp")
-    return OffsetSpec(text, timestamp)
+    special = {spec.timestamp: spec for spec in SPECIAL_SPECS}
+    return special.get(timestamp, OffsetSpec(str(timestamp), timestamp))

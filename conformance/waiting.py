@@ -8,8 +8,8 @@ from typing import TypeVar
 
 V = TypeVar("V")
 
-POLL_SECONDS = 0.005
-"""Between two looks at first: a broker answers in under a millisecond, so 5 ms does not crowd it."""
+POLL_SECONDS = 0.001
+"""Between two looks at first: about as long as a broker takes to answer one."""
 
 SLOWEST_POLL_SECONDS = 0.1
 """Between two looks after a while: what takes seconds need not be seen to the millisecond."""

@@ -14,14 +14,16 @@ import socket
 import struct
 import time
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
+from types import NoneType
 from typing import Any
 
 from kio.index import load_request_schema, load_response_schema
 from kio.schema.errors import ErrorCode
 from kio.schema.index import api_key_map, schema_name_map
-from kio.serial import entity_reader, entity_writer
+from kio.serial import entity_writer
+from kio.serial._parse import get_reader
 from kio.static.constants import EntityType
 
 from conformance.answers import Silence
@@ -36,7 +38,13 @@ CONNECT_SECONDS = 5.0
 MAX_FRAME_BYTES = 8 * 1024 * 1024
 """The largest answer a scenario can cause is a Fetch of 1 MiB; a length beyond this is not read at all."""
 
+READ_BYTES = 64 * 1024
+"""Enough for a usual answer with its length in one read."""
+
 API_KEYS: Mapping[str, int] = {name: key for key, name in api_key_map.items()}
+
+Reader = Callable[[bytes, int], tuple[Any, int]]
+"""Reads one value at a position: the value, and how many bytes it took."""
 
 
 class WireError(Exception):
@@ -47,6 +55,10 @@ class WireError(Exception):
 
 class BrokerUnreachable(WireError):
     silence = Silence.UNREACHABLE
+
+
+class BadAddress(BrokerUnreachable):
+    """Not even an address."""
 
 
 class ConnectionClosed(WireError):
@@ -73,6 +85,15 @@ class Exchange:
     milliseconds: float
 
 
+def split_address(address: str) -> tuple[str, int]:
+    """Host and port of HOST:PORT; the host may be an IPv6 address, in brackets or not."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal() and int(port) < 2**16):
+        raise BadAddress(f"{address!r} is not HOST:PORT, as in 127.0.0.1:9092")
+    return host.strip("[]"), int(port)
+
+
+@cache
 def codec_versions(api: str) -> range:
     """The versions of `api` that the codec can write and read."""
     versions = schema_name_map[api]
@@ -88,12 +109,17 @@ class Connection:
         self.exchanges: list[Exchange] = []
         self._answer_seconds = answer_seconds
         self._correlation = itertools.count(1)
+        self._arrived = bytearray()
+        if not 0 < port < 2**16 or "\0" in host:  # the resolver would quietly take something else for it
+            raise BrokerUnreachable(f"{self.node}: no such address")
         try:
             self._socket = socket.create_connection((host, port), timeout=CONNECT_SECONDS)
         except TimeoutError as error:
             raise NoAnswerInTime(f"{self.node}: no connection within {CONNECT_SECONDS:g} s") from error
         except OSError as error:
             raise BrokerUnreachable(f"{self.node}: {error.strerror or error}") from error
+        except UnicodeError as error:
+            raise BrokerUnreachable(f"{self.node}: no host name ({error})") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Connection:
@@ -115,14 +141,18 @@ class Connection:
         buffer = io.BytesIO()
         request_type: type = type(request)
         _writer(request_type)(buffer, request)
-        response_type = load_response_schema(API_KEYS[api], version)
+        response_type = _response_type(api, version)
         flexible_header = response_type.__header_schema__.__version__ > 0
         body = self._exchange(api, version, request, buffer.getvalue(), request.__flexible__, flexible_header)
+        answered = self.exchanges[-1]
         try:
-            response, _size = entity_reader(response_type)(body, 0)  # clients ignore what follows
+            response, _size = _entity_reader(response_type)(body, 0)  # clients ignore what follows
         except Exception as error:  # the codec raises many kinds on hostile bytes; each means the same here
-            raise self._failed(api, version, request, MalformedAnswer, f"undecodable answer: {error!r}") from error
-        self.exchanges[-1] = dataclasses.replace(self.exchanges[-1], response=response)
+            self.close()
+            detail = f"undecodable answer: {error!r}"
+            self.exchanges[-1] = dataclasses.replace(answered, response=f"{detail} in {answered.response}")
+            raise MalformedAnswer(f"{self.node}, {api} v{version}: {detail}") from error
+        self.exchanges[-1] = dataclasses.replace(answered, response=response)
         return response
 
     def ask_raw(self, api: str, version: int, body: bytes, *, flexible: bool = False) -> bytes:
@@ -162,16 +192,17 @@ class Connection:
         return frame[skip:]
 
     def _read(self, count: int, deadline: float) -> bytes:
-        chunks = bytearray()
-        while len(chunks) < count:
+        while len(self._arrived) < count:
             self._socket.settimeout(max(0.001, deadline - time.monotonic()))
-            chunk = self._socket.recv(count - len(chunks))
+            chunk = self._socket.recv(READ_BYTES)
             if not chunk:
                 raise ConnectionClosed("the broker closed the connection without an answer")
-            chunks += chunk
+            self._arrived += chunk
             if time.monotonic() > deadline:
-                raise NoAnswerInTime(f"only {len(chunks)} of {count} bytes in time")
-        return bytes(chunks)
+                raise NoAnswerInTime(f"only {len(self._arrived)} of {count} bytes in time")
+        taken = bytes(self._arrived[:count])
+        del self._arrived[:count]
+        return taken
 
     def _failed(
         self,
@@ -180,13 +211,23 @@ class Connection:
         request: object,
         kind: type[WireError],
         detail: str,
-        started: float | None = None,
+        started: float,
     ) -> WireError:
         """The error to raise, with the exchange kept as evidence and the connection given up."""
         self.close()
-        milliseconds = (time.monotonic() - started) * 1000 if started else 0.0
+        milliseconds = (time.monotonic() - started) * 1000
         self.exchanges.append(Exchange(api, version, self.node, request, detail, milliseconds))
         return kind(f"{self.node}, {api} v{version}: {detail}")
+
+
+@cache
+def _request_type(api: str, version: int) -> Any:
+    return load_request_schema(API_KEYS[api], version)
+
+
+@cache
+def _response_type(api: str, version: int) -> Any:
+    return load_response_schema(API_KEYS[api], version)
 
 
 def compose(api: str, version: int, fields: Mapping[str, object]) -> Any:
@@ -195,7 +236,7 @@ def compose(api: str, version: int, fields: Mapping[str, object]) -> Any:
     Required: every field that the version has without a default. Not required: that the version has all the
     fields given, so that one call can be made at every version.
     """
-    return _compose(load_request_schema(API_KEYS[api], version), fields)
+    return _compose(_request_type(api, version), fields)
 
 
 def _compose(entity: type, fields: Mapping[str, object]) -> Any:
@@ -231,6 +272,91 @@ def _nested_types(entity: type) -> dict[str, type | None]:
 @cache
 def _writer(entity: type) -> Any:
     return entity_writer(entity)
+
+
+@cache
+def _entity_reader(entity: type) -> Reader:
+    """Reads an entity of the codec from what a broker sent.
+
+    The codec reads single values. Its own reader of whole entities is not fit for hostile bytes: it reserves
+    memory for as many entries as an array claims to have, which can end this process; it takes null for an
+    array that must not be null; and it refuses tags and error codes of a later Kafka, which clients pass over.
+    """
+    hints = typing.get_type_hints(entity)
+    flexible: bool = entity.__flexible__  # type: ignore[attr-defined]
+    plain: dict[str, Reader] = {}
+    tagged: dict[int, tuple[str, Reader]] = {}
+    for each in dataclasses.fields(entity):
+        read = _field_reader(hints[each.name], each.metadata.get("kafka_type", ""), flexible)
+        if "tag" in each.metadata:
+            tagged[each.metadata["tag"]] = each.name, read
+        else:
+            plain[each.name] = read
+
+    def read_entity(data: bytes, start: int) -> tuple[Any, int]:
+        values, position = {}, start
+        for name, read in plain.items():
+            values[name], size = read(data, position)
+            position += size
+        if flexible:
+            count, position = _unsigned_varint(data, position)
+            for _ in range(count):
+                tag, position = _unsigned_varint(data, position)
+                length, position = _unsigned_varint(data, position)
+                if tag in tagged:
+                    name, read = tagged[tag]
+                    values[name], _size = read(data[position : position + length], 0)
+                position += length
+        return entity(**values), position - start
+
+    return read_entity
+
+
+def _field_reader(hint: Any, kafka_type: str, flexible: bool) -> Reader:
+    options = typing.get_args(hint) if typing.get_origin(hint) is not tuple else ()
+    nullable = NoneType in options
+    kind = next((option for option in options if option is not NoneType), hint) if nullable else hint
+    if typing.get_origin(kind) is tuple:
+        return _array_reader(_field_reader(typing.get_args(kind)[0], kafka_type, flexible), flexible, nullable)
+    if dataclasses.is_dataclass(kind):
+        read_entity = _entity_reader(typing.cast("type", kind))
+        return _nullable_reader(read_entity) if nullable else read_entity
+    reader: Reader = get_reader("int16" if kafka_type == "error_code" else kafka_type, flexible, nullable)
+    return reader
+
+
+def _array_reader(read: Reader, flexible: bool, nullable: bool) -> Reader:
+    def read_array(data: bytes, start: int) -> tuple[Any, int]:
+        if flexible:
+            count, position = _unsigned_varint(data, start)
+            count -= 1
+        else:
+            (count,), position = struct.unpack_from(">i", data, start), start + 4
+        if count == -1 and nullable:
+            return None, position - start
+        if not 0 <= count <= len(data) - position:  # an entry takes a byte at least
+            raise MalformedAnswer(f"an array of {count} entries in {len(data) - position} bytes")
+        entries = []
+        for _ in range(count):
+            entry, size = read(data, position)
+            entries.append(entry)
+            position += size
+        return tuple(entries), position - start
+
+    return read_array
+
+
+def _nullable_reader(read: Reader) -> Reader:
+    """An entity behind a byte that says whether there is one."""
+
+    def read_nullable(data: bytes, start: int) -> tuple[Any, int]:
+        (present,) = struct.unpack_from(">b", data, start)
+        if present < 0:
+            return None, 1
+        entity, size = read(data, start + 1)
+        return entity, size + 1
+
+    return read_nullable
 
 
 def _tagged_fields_size(frame: bytes, position: int) -> int:

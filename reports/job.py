@@ -6,6 +6,7 @@ and writing the report. Left to others: printing (`reports.terminal` makes the t
 
 import json
 import os
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -134,7 +135,7 @@ def _matrix(folded: Mapping[str, list[SparkRow]]) -> Matrix:
             status=row["status"],
             reasons=tuple(row["not_run"]),
         )
-        for row in sorted(folded["column"], key=lambda row: (not row["oracle"], row["backend"]))
+        for row in sorted(folded["column"], key=_place)
     )
     accounts = folded["account"]
     return Matrix(
@@ -145,6 +146,12 @@ def _matrix(folded: Mapping[str, list[SparkRow]]) -> Matrix:
         lines=sum(row["lines"] for row in accounts),
         malformed=sum(row["lines"] for row in accounts if row["kind"] == ingest.MALFORMED),
     )
+
+
+def _place(column: SparkRow) -> tuple[bool, str, list[int], str]:
+    """Oracles first, then by name, the newest version of each first."""
+    name, _, version = column["backend"].partition("@")
+    return not column["oracle"], name, [-int(number) for number in re.findall(r"\d+", version)], version
 
 
 def _rows(cells: Iterable[SparkRow], columns: Sequence[Column]) -> tuple[Row, ...]:

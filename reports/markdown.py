@@ -95,15 +95,16 @@ def _deviations(matrix: Matrix) -> list[str]:
     shown, more = words.shown_deviations(matrix)
     disputed = words.disputed_scenarios(matrix)
     parts = ["## Deviations"] if shown else []
-    parts += [_deviation(deviation, deviation.scenario in disputed) for deviation in shown]
+    parts += [_deviation(deviation, more_checks, deviation.scenario in disputed) for deviation, more_checks in shown]
     return [*parts, words.more_deviations(more)] if more else parts
 
 
-def _deviation(deviation: Deviation, disputed: bool) -> str:
+def _deviation(deviation: Deviation, more_checks: int, disputed: bool) -> str:
     title = (
         f"{words.SYMBOLS['deviates']} {escape(deviation.backend, NAME_LENGTH)} deviates:"
         f" {escape(deviation.check, NAME_LENGTH)}"
         f" ({deviation.level}{', ' + words.DISPUTED if disputed else ''})"
+        f"{words.more_checks(more_checks)}"
     )
     fields = [f"{label}: {escape(text, TEXT_LENGTH)}" for label, text in words.deviation_fields(deviation)]
     return f"{title}\n\n{_list(fields)}"

@@ -97,8 +97,9 @@ class Deviation:
 
 @dataclass(frozen=True)
 class Matrix:
-    """Everything a report says. Columns: oracles first, then by name. Rows and tallies: by family.
+    """Everything a report says.
 
+    Columns: oracles first, then by name, the newest version of each first. Rows and tallies: by family.
     `lines` counts what was read, malformed lines included.
     """
 

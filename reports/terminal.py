@@ -79,15 +79,16 @@ def _footnotes(matrix: Matrix) -> list[str]:
 def _deviations(matrix: Matrix) -> list[str]:
     shown, more = words.shown_deviations(matrix)
     disputed = words.disputed_scenarios(matrix)
-    blocks = [_deviation(deviation, deviation.scenario in disputed) for deviation in shown]
+    blocks = [_deviation(deviation, more_checks, deviation.scenario in disputed) for deviation, more_checks in shown]
     return [*blocks, words.more_deviations(more)] if more else blocks
 
 
-def _deviation(deviation: Deviation, disputed: bool) -> str:
+def _deviation(deviation: Deviation, more_checks: int, disputed: bool) -> str:
     title = (
         f"{words.SYMBOLS['deviates']} {clean(deviation.backend, NAME_LENGTH)} deviates:"
         f" {clean(deviation.check, NAME_LENGTH)}"
         f" ({deviation.level}{', ' + words.DISPUTED if disputed else ''})"
+        f"{words.more_checks(more_checks)}"
     )
     fields = words.deviation_fields(deviation)
     width = max(len(label) for label, _ in fields)

@@ -4,6 +4,7 @@ For: symbols, legend, notes, the fields of a deviation, and `clean`, which takes
 of a result file. Left to the renderers: layout, and whatever else their own format needs escaped.
 """
 
+import json
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -37,6 +38,9 @@ MEANINGS: Final[Mapping[str, str]] = {
 COUNTS_MEAN: Final = "1/3 after a verdict: so many of the scenario's checks; a cell shows the worst of them"
 DISPUTED: Final = "disputed"
 DISPUTED_MEANS: Final = "an Apache Kafka deviates here too, so the scenario itself is in doubt"
+
+# What an accepted answer holds beside its numbers.
+_REMARKS: Final = frozenset({"grade", "condition", "because"})
 
 # Twenty blocks fill a few screens; past that a reader wants one cell, not a longer list.
 DEVIATIONS_SHOWN: Final = 20
@@ -116,29 +120,65 @@ def malformed_note(matrix: Matrix) -> str:
     )
 
 
-def shown_deviations(matrix: Matrix) -> tuple[list[Deviation], int]:
-    """The deviations to spell out, and how many more there are. An oracle's are disputes, not findings."""
-    found = [deviation for deviation in matrix.deviations if not deviation.oracle]
-    return found[:DEVIATIONS_SHOWN], max(0, len(found) - DEVIATIONS_SHOWN)
+def shown_deviations(matrix: Matrix) -> tuple[list[tuple[Deviation, int]], int]:
+    """One deviation of each scenario and backend, with how many more checks of it deviate; and how many such
+    scenarios there are beyond those shown. An oracle's are disputes, not findings."""
+    found: dict[tuple[str, str], list[Deviation]] = {}
+    for deviation in matrix.deviations:
+        if not deviation.oracle:
+            found.setdefault((deviation.backend, deviation.scenario), []).append(deviation)
+    firsts = [(checks[0], len(checks) - 1) for checks in found.values()]
+    return firsts[:DEVIATIONS_SHOWN], max(0, len(firsts) - DEVIATIONS_SHOWN)
+
+
+def more_checks(count: int) -> str:
+    """What stands behind the title of a deviation that is not the only one of its scenario."""
+    return f", with {_count(count, 'more check')} of the scenario" if count else ""
 
 
 def more_deviations(count: int) -> str:
-    return f"and {count} more: offsets show RUN CHECK BACKEND shows one, matrix.json lists them all"
+    return f"and {_count(count, 'more scenario')}: offsets show RUN SCENARIO BACKEND tells one, matrix.json has all"
 
 
 def deviation_fields(deviation: Deviation) -> list[tuple[str, str]]:
     """Label and uncleaned text of everything known about a deviation; what is not known is left out."""
-    oracle = f"{deviation.oracle_backend} answered {deviation.oracle_observed}"
+    oracle = f"{deviation.oracle_backend} answered {answer_text(deviation.oracle_observed or '')}"
     fields = [
         ("asked", deviation.asked),
-        ("accepted", deviation.accepted),
-        ("observed", deviation.observed or "no answer"),
+        ("accepted", answer_text(deviation.accepted)),
+        ("observed", answer_text(deviation.observed) if deviation.observed else "no answer"),
         ("Apache Kafka", oracle if deviation.oracle_observed else ""),
         ("reason", deviation.reason),
         ("impact", deviation.impact),
         ("sources", ", ".join(deviation.sources)),
     ]
     return [(label, text) for label, text in fields if text]
+
+
+def answer_text(stored: str) -> str:
+    """One answer, or several that are accepted, as a result line stores them, in words."""
+    try:
+        value = json.loads(stored)
+    except ValueError:
+        return stored
+    return " or ".join(map(_one_answer, value)) if isinstance(value, list) else _one_answer(value)
+
+
+def _one_answer(answer: object) -> str:
+    if not isinstance(answer, dict):
+        return str(answer)
+    numbers = [f"{name}={_number(value)}" for name, value in answer.items() if name not in _REMARKS]
+    legal = ["legal"] if answer.get("grade") == "legal" else []
+    remarks = [*legal, *(str(answer[name]) for name in ("condition", "because") if answer.get(name))]
+    return (" ".join(numbers) or "anything") + (f" ({'; '.join(remarks)})" if remarks else "")
+
+
+def _number(value: object) -> str:
+    """A number, or a range of them with one end that may be open."""
+    if not isinstance(value, dict):
+        return str(value)
+    low, high = value.get("low"), value.get("high")
+    return f"{'' if low is None else low}..{'' if high is None else high}"
 
 
 def disputed_scenarios(matrix: Matrix) -> frozenset[str]:

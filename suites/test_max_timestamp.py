@@ -89,7 +89,7 @@ def test_a_log_that_retention_emptied_has_no_newest_record(partition: Partition)
 def test_a_transaction_marker_may_be_the_newest_record(partition: Partition) -> None:
     transaction = partition.begin_transaction()
     transaction.produce_batch(100)
-    transaction.commit()
+    transaction.end_visibly(commit=True)
     partition.expect(
         MAX_TIMESTAMP, answer(offset=1), found(0, T + 100).legal("a marker is not a record that anybody reads")
     )

@@ -13,7 +13,7 @@ from conformance.batches import Codec, Record, encode_batch
 from conformance.catalogue import scenario
 from conformance.cluster import UNKNOWN_TOPIC_OR_PARTITION
 from conformance.partition import Partition
-from conformance.specs import NO_TIMESTAMP, T, at_epoch
+from conformance.specs import NO_TIMESTAMP, T, at, at_epoch
 from conformance.tour import committed_tour, stamped_now, tour, tour_of_errors
 from conformance.waiting import eventually
 
@@ -136,11 +136,11 @@ def test_compaction_removed_the_first_record(partition: Partition) -> None:
 @scenario("tour.compacted-out-of-order", impact=READER)
 def test_compaction_of_records_out_of_order(partition: Partition) -> None:
     partition.created_with(COMPACTED)
-    _write_keys(
-        partition, ("z", 1000), ("a", 9000), ("a", 9600), ("a", 9100), ("q", 10200), ("q", 10800)
-    )  # fmt: skip
+    _write_keys(partition, ("z", 1000), ("a", 9000), ("a", 9600), ("a", 9100), ("q", 10200), ("q", 10800))
     _await_offsets(partition, [0, 3, 4, 5])
     tour(partition, latest=6, earliest=0, records={0: 1000, 3: 9100, 4: 10200, 5: 10800})
+    partition.expect(at(8000), found(3, T + 9100))
+    partition.expect(at(9500), found(4, T + 10200))
 
 
 @scenario("tour.out-of-order-batches", impact=READER)
@@ -250,7 +250,7 @@ def test_a_committed_transaction(partition: Partition) -> None:
     transaction = partition.begin_transaction()
     transaction.produce_batch(2000, 3000)
     partition.produce_at(4000)
-    transaction.commit()
+    transaction.end_visibly(commit=True)
     records: dict[int, int | Between] = {0: 1000, 1: 2000, 2: 3000, 3: 4000, 4: stamped_now()}
     tour(partition, latest=5, earliest=0, records=records)
     committed_tour(partition, latest=5, earliest=0, records=records)
@@ -261,7 +261,7 @@ def test_an_aborted_transaction(partition: Partition) -> None:
     partition.produce_at(1000)
     transaction = partition.begin_transaction()
     transaction.produce_batch(2000, 3000)
-    transaction.abort()
+    transaction.end_visibly(commit=False)
     records: dict[int, int | Between] = {0: 1000, 1: 2000, 2: 3000, 3: stamped_now()}
     tour(partition, latest=4, earliest=0, records=records)
     committed_tour(partition, latest=4, earliest=0, records=records)
@@ -289,7 +289,7 @@ def test_a_transaction_committed_after_its_records_were_deleted(partition: Parti
     transaction = partition.begin_transaction()
     transaction.produce_batch(1000, 2000)
     partition.delete_records(-1)
-    transaction.commit()
+    transaction.end_visibly(commit=True)
     # Kafka searches the segment of the deleted records, in vain, until the next retention check removes it.
     partition.await_answer(at_epoch(0), lambda offset: offset == 2, "the deleted segment to be removed")
     records = {2: stamped_now()}

@@ -35,9 +35,9 @@ latest    MUST     1            ✓1        ∅1            ✗1
 BLOCK = """\
 ✗ broker deviates: latest.a:latest (MUST)
     asked         ListOffsets v7 timestamp=-1 (latest)
-    accepted      [{"offset":1}]
-    observed      {"offset":0}
-    Apache Kafka  kafka@4.3.1 answered {"offset":1}
+    accepted      offset=1
+    observed      offset=0
+    Apache Kafka  kafka@4.3.1 answered offset=1
     reason        latest did not move
     impact        A consumer misses a record.
     sources       KIP-79, seed 000
@@ -79,9 +79,15 @@ def test_an_answer_that_never_came_is_called_that() -> None:
 
 
 def test_after_twenty_deviations_the_rest_is_a_number() -> None:
-    text = render(replace(MATRIX, deviations=(DEVIATION,) * 23))
+    text = render(replace(MATRIX, deviations=tuple(replace(DEVIATION, scenario=f"latest.{n}") for n in range(23))))
     assert text.count("✗ broker deviates:") == 20
-    assert "and 3 more: offsets show " in text
+    assert "and 3 more scenarios: offsets show " in text
+
+
+def test_the_checks_of_one_scenario_share_a_block() -> None:
+    text = render(replace(MATRIX, deviations=(DEVIATION,) * 3))
+    assert text.count("✗ broker deviates:") == 1
+    assert "(MUST), with 2 more checks of the scenario" in text
 
 
 def test_nothing_a_broker_sent_reaches_the_terminal_as_control() -> None:

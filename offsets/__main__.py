@@ -1,0 +1,220 @@
+"""`offsets`: the commands, their options and help texts. What each does is in the module of its name."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import NoReturn, TypeAlias
+
+from offsets.exits import CommandFailed, Exit
+
+EXIT_CODES = """exit codes:
+  0  as expected
+  1  a deviation that was not expected
+  2  a baseline lists a deviation that is fixed
+  3  inconclusive: no answer that could be judged
+  4  the machine, the network or the suite itself
+  5  a mistake on the command line
+"""
+
+
+Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse exits with 2 on a mistake, which here means something else."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(Exit.USAGE, f"{self.prog}: {message}\n")
+
+
+def parser() -> Parser:
+    root = Parser(
+        prog="offsets",
+        description="Asks Kafka-compatible brokers the same offset questions and shows who answers like Apache Kafka.",
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_list(commands)
+    _add_smoke(commands)
+    _add_run(commands)
+    _add_report(commands)
+    _add_show(commands)
+    _add_get(commands)
+    return root
+
+
+def _add(commands: Commands, name: str, help: str, more: str = "") -> Parser:
+    return commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[0].upper()}{help[1:]}.",
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_list(commands: Commands) -> None:
+    command = _add(commands, "list", "list scenarios or backends: what could be run, before it is")
+    command.add_argument("what", choices=("scenarios", "backends"))
+    command.add_argument("--all", action="store_true", help="scenarios of the catalogue that are not written yet, too")
+
+
+def _add_smoke(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "smoke",
+        "check that a backend is what it says it is: boots, answers, has the capabilities it declares",
+        "One short scenario per declared capability. A wrong answer is not smoke's concern (the suites are for\n"
+        "that); a capability that is declared and not there is, and ends in exit code 1.",
+    )
+    _add_backends(command, required=True)
+
+
+def _add_run(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "run",
+        "run the suites against backends, with live progress, then print the matrix",
+        "Without -b and --bootstrap: the embedded defaults, which need neither Docker nor an installed Java.\n"
+        "The exit code is about the run and not about the brokers: 0 when the matrix is whole, 1 when Apache Kafka\n"
+        "itself deviates (then the suite is in doubt), 3 when Apache Kafka gave no answer that could be judged,\n"
+        "4 when no backend ran. pytest suites --backend NAME is the command that fails on a deviation.",
+    )
+    _add_backends(command, required=False)
+    command.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
+    )
+    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
+    command.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="how many backends run at the same time (as many as there are cores)",
+    )
+
+
+def _add_report(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "report",
+        "fold result files into the matrix with Spark, print it and write it to DIR/report",
+        "A column shows the newest run of its backend among the files given. Every line is accounted for: what\n"
+        "cannot be read is counted and kept in DIR/report/malformed.ndjson. Exit codes as those of run.",
+    )
+    command.add_argument("results", nargs="+", metavar="RESULTS", help="result files, or directories of them")
+    command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+
+
+def _add_show(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "show",
+        "show one cell: what was asked, the citation, accepted and observed answers, Apache Kafka's, the bytes",
+    )
+    command.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or 'last'")
+    command.add_argument("id", metavar="ID", help="a check, or a scenario for all its checks")
+    command.add_argument("backend", metavar="BACKEND", help="the column, as in apache-kafka@4.3.1")
+    command.add_argument("--results", default="out/results", metavar="DIR", help="where result files are (out/results)")
+
+
+def _add_get(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "get",
+        "ask a broker for offsets and print topic:partition:offset lines",
+        "times: latest (-1), earliest (-2), max-timestamp (-3), earliest-local (-4), latest-tiered (-5),\n"
+        "  earliest-pending-upload (-6), any other negative number to see what the broker makes of it, or\n"
+        "  milliseconds since 1970 for the first record at or after that moment.\n"
+        "A partition without such an offset has no line.",
+    )
+    command.add_argument("topic", nargs="+", metavar="TOPIC[:PARTITION]", help="what to ask about")
+    command.add_argument("--time", default="latest", metavar="SPEC", help="which offset (latest)")
+    command.add_argument(
+        "--bootstrap", default="127.0.0.1:9092", metavar="HOST:PORT", help="the broker (127.0.0.1:9092)"
+    )
+
+
+def _add_backends(command: Parser, *, required: bool) -> None:
+    group = command.add_argument_group("backends" + (", at least one" if required else ""))
+    group.add_argument(
+        "-b",
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME[@VERSION]",
+        help="a broker of backends.toml; may be given several times (offsets list backends)",
+    )
+    group.add_argument(
+        "--bootstrap",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="a broker that runs already; may be given several times",
+    )
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    try:
+        return int(_perform(options))
+    except CommandFailed as failure:
+        print(f"offsets {options.command}: {failure}", file=sys.stderr)
+        return failure.code
+    except KeyboardInterrupt:
+        print(f"offsets {options.command}: interrupted", file=sys.stderr)
+        return Exit.ENVIRONMENT
+    except BrokenPipeError:
+        # Whoever read the output has gone, as `head` does: nothing is wrong, and nobody is left to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.AS_EXPECTED
+
+
+def _perform(options: argparse.Namespace) -> Exit:
+    """Imported only when used: `offsets get` answers in a tenth of a second, and Spark alone takes longer to load."""
+    match options.command:
+        case "list":
+            from offsets import listing
+
+            return listing.perform(options.what, everything=options.all)
+        case "smoke":
+            from offsets import smoke
+
+            return smoke.perform(options.backend, options.bootstrap)
+        case "run":
+            from offsets import run
+
+            return run.perform(options.backend, options.bootstrap, options.scenario, options.out, options.jobs)
+        case "report":
+            from offsets import report
+
+            return report.perform(options.results, options.out, options.master)
+        case "show":
+            from offsets import show
+
+            return show.perform(options.run, options.id, options.backend, options.results)
+        case "get":
+            from offsets import get
+
+            return get.perform(options.topic, options.time, options.bootstrap)
+    raise AssertionError(options.command)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

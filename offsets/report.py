@@ -1,0 +1,48 @@
+"""`offsets report`: result files in, the matrix in the terminal and under DIR/report out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from backends.java_runtime import find_java
+from backends.user_cache import SetupError
+from offsets.exits import CommandFailed, Exit
+from reports import job, terminal
+from reports.model import NOT_RUN, Matrix
+from reports.session import JavaDidNotStart
+
+
+def perform(results: Sequence[str], out: str, master: str) -> Exit:
+    try:
+        matrix = job.build(results, out, master, str(find_java().home))
+    except (SetupError, JavaDidNotStart, job.NothingToReport, job.LinesUnaccounted, OSError) as error:
+        raise CommandFailed(str(error)) from error
+    print(terminal.render(matrix), end="")
+    print(f"\nWritten: {out}/report/matrix.md and matrix.json", file=sys.stderr)
+    code, sentence = conclusion(matrix)
+    if sentence:
+        print(f"offsets: {sentence}", file=sys.stderr)
+    return code
+
+
+def conclusion(matrix: Matrix) -> tuple[Exit, str]:
+    """The exit code of a run and, where it is not 0, why.
+
+    About the run, not about the brokers: their deviations are what a matrix is for, and holding them against an
+    expectation is another command's work. Apache Kafka is expected to conform, because it is what the
+    expectations are taken from.
+    """
+    if all(column.status == NOT_RUN for column in matrix.columns):
+        return Exit.ENVIRONMENT, "no backend ran; the notes above say why"
+    outcomes = {
+        cell.outcome
+        for row in matrix.rows
+        for column, cell in zip(matrix.columns, row.cells, strict=True)
+        if column.oracle
+    }
+    if "deviates" in outcomes:
+        return Exit.DEVIATION, "Apache Kafka itself deviates from a scenario, which is therefore in doubt"
+    if outcomes & {"inconclusive", "broken"}:
+        return Exit.INCONCLUSIVE, "Apache Kafka itself gave no answer that could be judged; see the matrix"
+    return Exit.AS_EXPECTED, ""
