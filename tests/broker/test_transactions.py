@@ -59,11 +59,14 @@ def test_a_transactional_id_keeps_its_producer_id_and_counts_epochs() -> None:
 
 def test_after_the_last_epoch_there_is_a_new_producer_id() -> None:
     some = Coordinator()
-    producer, epoch = some.init()
-    for _ in range(LAST_EPOCH):
-        producer, epoch = some.init()
-    assert epoch == LAST_EPOCH
-    assert some.init() == (producer + 1, 0)
+
+    async def use_up_all_epochs() -> tuple[int, int]:
+        for _ in range(LAST_EPOCH):
+            await some.transactions.init_producer(ID, 1000, -1, -1, 0)
+        return await some.transactions.init_producer(ID, 1000, -1, -1, 0)
+
+    assert done(use_up_all_epochs()) == (0, LAST_EPOCH)
+    assert some.init() == (1, 0)
 
 
 def test_an_older_epoch_may_do_nothing() -> None:
