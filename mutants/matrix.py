@@ -1,0 +1,115 @@
+"""The matrix of bendings and scenarios on one backend: who can notice what, and who does.
+
+Each scenario is told once without a bending, and what the proxy heard is kept. A scenario can notice a bending if the
+bending changes anything in what was heard; only then is it told again, through that bending, for real. Stories that
+restart the broker are told through all bendings at once instead, with one restart for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TypeVar
+
+from backends.running import RunningBackend
+from conformance.answers import Verdict
+from mutants.bending import UNBENT, Bending
+from mutants.memory import Memory
+from mutants.messages import Answered
+from mutants.proxy import ProxyThread
+from mutants.stories import Ending, Tale, Together, tell
+
+SIDE_BY_SIDE = 12
+"""Stories wait for the broker most of the time; a dozen keep two cores busy, and more make each other late."""
+
+UNCLEAR = frozenset({Verdict.INCONCLUSIVE, Verdict.BROKEN})
+"""Verdicts that may be about a busy machine rather than about a broker."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One telling of one scenario through one bending."""
+
+    bending: Bending
+    ending: Ending
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """`plain` are the endings without a bending; `cells` those of every telling that could notice one."""
+
+    plain: tuple[Ending, ...]
+    cells: tuple[Cell, ...]
+
+
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+
+Progress = Callable[[str, int, int], None]
+"""Told what is going on, how many tellings are done, and how many there are."""
+
+
+def run(
+    backend: RunningBackend,
+    proxies: ProxyThread,
+    stories: Sequence[Tale],
+    bendings: Sequence[Bending],
+    progress: Progress,
+) -> Matrix:
+    """Tell everything. The backend runs already; it is restarted where a story wants that."""
+
+    def plainly(tale: Tale) -> Ending:
+        ending = tell(tale, backend, proxies, UNBENT, recording=True)
+        return tell(tale, backend, proxies, UNBENT, recording=True) if ending.verdict in UNCLEAR else ending
+
+    shared = [tale for tale in stories if not tale.restarts or "restart" not in backend.backend.capabilities]
+    plain = _side_by_side(plainly, shared, "scenarios as they are", progress)
+    jobs = [
+        (bending, ending)
+        for bending in bendings
+        for ending in plain
+        if ending.verdict is Verdict.CONFORMS and can_notice(bending, ending.heard)
+    ]
+    jobs.sort(key=lambda job: -job[1].seconds)  # the slowest first, so that none is left alone at the end
+
+    def bent(job: tuple[Bending, Ending]) -> Cell:
+        return Cell(job[0], tell(job[1].tale, backend, proxies, job[0]))
+
+    cells = _side_by_side(bent, jobs, "scenarios through mutants", progress)
+    restarting = [tale for tale in stories if tale not in shared]
+    for number, tale in enumerate(restarting):
+        progress("restarts through all mutants at once", number, len(restarting))
+        unbent, *others = tell_together(tale, backend, proxies, [UNBENT, *bendings])
+        plain.append(unbent.ending)
+        if unbent.ending.verdict is Verdict.CONFORMS:
+            cells += [cell for cell in others if cell.ending.bent]
+    return Matrix(tuple(plain), tuple(cells))
+
+
+def can_notice(bending: Bending, heard: Iterable[Answered]) -> bool:
+    """Whether a bending changes anything in what a story heard without it, asked in the same order."""
+    memory = Memory()
+    return any(bending.touches(answered, memory) for answered in heard)
+
+
+def tell_together(
+    tale: Tale, backend: RunningBackend, proxies: ProxyThread, bendings: Sequence[Bending]
+) -> list[Cell]:
+    """One scenario through many bendings at the same time, each in a thread, so that one restart serves them all."""
+    together = Together(len(bendings))
+    with ThreadPoolExecutor(len(bendings)) as threads:
+        return list(
+            threads.map(lambda each: Cell(each, tell(tale, backend, proxies, each, together=together)), bendings)
+        )
+
+
+def _side_by_side(
+    do: Callable[[Job], Done], jobs: Sequence[Job], doing: str, progress: Progress
+) -> list[Done]:
+    done = []
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        for future in as_completed([threads.submit(do, job) for job in jobs]):
+            done.append(future.result())
+            progress(doing, len(done), len(jobs))
+    return done
