@@ -81,12 +81,12 @@ pending_upload = _special(EARLIEST_PENDING_UPLOAD.timestamp)
 times = _bends("list_offsets", lambda about, told: about.time >= 0 and told.error_code == 0)
 found_times = _bends("list_offsets", lambda about, told: about.time >= 0 and told.error_code == 0 and told.offset >= 0)
 missed_times = _bends("list_offsets", lambda about, told: about.time >= 0 and told.error_code == 0 and told.offset < 0)
-listed = _bends("list_offsets", lambda about, told: bool(told.error_code == 0))
-refusals = _bends("list_offsets", lambda about, told: bool(told.error_code))
-produced = _bends("produce", lambda about, told: bool(told.error_code == 0))
-fetched = _bends("fetch", lambda about, told: bool(told.error_code == 0))
-deleted = _bends("delete_records", lambda about, told: bool(told.error_code == 0))
-epoch_ends = _bends("offset_for_leader_epoch", lambda about, told: bool(told.error_code == 0))
+listed = _bends("list_offsets", lambda _, told: bool(told.error_code == 0))
+refusals = _bends("list_offsets", lambda _, told: bool(told.error_code))
+produced = _bends("produce", lambda _, told: bool(told.error_code == 0))
+fetched = _bends("fetch", lambda _, told: bool(told.error_code == 0))
+deleted = _bends("delete_records", lambda _, told: bool(told.error_code == 0))
+epoch_ends = _bends("offset_for_leader_epoch", lambda _, told: bool(told.error_code == 0))
 
 
 def at(told: Told, record: tuple[int, int] | None) -> Told:
@@ -210,13 +210,21 @@ def _one_fails_all(_asked: Asked, answer: Any, _memory: Memory) -> Any:
 
 
 def _all_partitions_for_none(asked: Asked, answer: Any, _memory: Memory) -> Any:
-    if not answer.topics or any(topic.partitions for topic in asked.request.topics):
+    if not asked.request.topics or any(topic.partitions for topic in asked.request.topics):
         return answer
-    (entry, *_rest) = typing.get_args(typing.get_type_hints(type(answer.topics[0]))["partitions"])
-    values = {"partition_index": 0, "error_code": 0, "timestamp": -1, "offset": 0, "leader_epoch": 0}
-    names = {each.name for each in dataclasses.fields(entry)}
-    added = entry(**{name: value for name, value in values.items() if name in names})
-    return but(answer, topics=tuple(but(topic, partitions=(added,)) for topic in answer.topics))
+    topic_type = _entry_type(type(answer), "topics")
+    entry = _filled(_entry_type(topic_type, "partitions"), partition_index=0, error_code=0, timestamp=-1, offset=0)
+    return but(answer, topics=tuple(topic_type(name=each.name, partitions=(entry,)) for each in asked.request.topics))
+
+
+def _entry_type(entity: type, field: str) -> Any:
+    return typing.get_args(typing.get_type_hints(entity)[field])[0]
+
+
+def _filled(entity: Any, **values: int) -> Any:
+    """An entry of any version; what is not given has the codec's default, or 0 where there is none."""
+    required = [each.name for each in dataclasses.fields(entity) if each.default is dataclasses.MISSING]
+    return entity(**{name: values.get(name, 0) for name in required} | values)
 
 
 def _one_kind_for_all(asked: Asked, memory: Memory) -> Asked:
@@ -289,12 +297,12 @@ MUTANTS: tuple[Bending, ...] = (
     latest(
         "latest-is-the-last-offset",
         "A strongly consistent read does not wait for the last record, and misses it.",
-        lambda about, told: but(told, offset=max(0, told.offset - 1)),
+        lambda _, told: but(told, offset=max(0, told.offset - 1)),
     ),
     latest(
         "latest-is-one-too-high",
         "A strongly consistent read waits for a record that nobody wrote.",
-        lambda about, told: but(told, offset=told.offset + 1),
+        lambda _, told: but(told, offset=told.offset + 1),
     ),
     latest(
         "latest-is-zero-on-an-emptied-log",
@@ -304,7 +312,7 @@ MUTANTS: tuple[Bending, ...] = (
     latest(
         "latest-is-minus-one-on-an-empty-log",
         "An ingester of a new partition takes -1 for an offset.",
-        lambda about, told: but(told, offset=-1) if told.offset == 0 else told,
+        lambda _, told: but(told, offset=-1) if told.offset == 0 else told,
     ),
     latest("latest-is-stale-after-an-acknowledgement", "A query right after a write does not see it.", _stale),
     latest(
@@ -328,7 +336,7 @@ MUTANTS: tuple[Bending, ...] = (
     latest(
         "latest-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda about, told: but(told, timestamp=T),
+        lambda _, told: but(told, timestamp=T),
     ),
     latest(
         "latest-of-old-versions-is-the-last-offset",
@@ -345,12 +353,14 @@ MUTANTS: tuple[Bending, ...] = (
         "Readers of a new topic wait at an offset of the old one.",
         lambda about, told: but(told, offset=max(told.offset, about.log.end)),
     ),
-    listed("a-timeout-of-a-millisecond-is-obeyed", "Clients that set a timeout get errors from local data.", _impatient),
+    listed(
+        "a-timeout-of-a-millisecond-is-obeyed", "Clients that set a timeout get errors from local data.", _impatient
+    ),
     # -- earliest
     earliest(
         "earliest-never-moves",
         "A reader that starts at 0 after deletion fails with OFFSET_OUT_OF_RANGE.",
-        lambda about, told: but(told, offset=0),
+        lambda _, told: but(told, offset=0),
     ),
     earliest(
         "earliest-is-zero-on-an-emptied-log",
@@ -370,7 +380,7 @@ MUTANTS: tuple[Bending, ...] = (
     earliest(
         "earliest-is-the-last-deleted-offset",
         "A reader starts one too early and fails.",
-        lambda about, told: but(told, offset=max(0, told.offset - 1)),
+        lambda _, told: but(told, offset=max(0, told.offset - 1)),
     ),
     earliest(
         "earliest-passes-latest-on-an-emptied-log",
@@ -380,12 +390,12 @@ MUTANTS: tuple[Bending, ...] = (
     earliest(
         "earliest-is-one-too-high",
         "A reader skips the first record.",
-        lambda about, told: but(told, offset=told.offset + 1),
+        lambda _, told: but(told, offset=told.offset + 1),
     ),
     earliest(
         "earliest-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda about, told: but(told, timestamp=T),
+        lambda _, told: but(told, timestamp=T),
     ),
     earliest(
         "earliest-is-not-there-for-readers-of-committed-records",
@@ -445,17 +455,15 @@ MUTANTS: tuple[Bending, ...] = (
     found_times(
         "a-found-record-has-no-timestamp",
         "Java clients fail with an IllegalArgumentException.",
-        lambda about, told: but(told, timestamp=-1),
+        lambda _, told: but(told, timestamp=-1),
     ),
     found_times(
         "a-found-record-is-one-too-far",
         "A replay skips the first record that it wants.",
-        lambda about, told: but(told, offset=told.offset + 1),
+        lambda _, told: but(told, offset=told.offset + 1),
     ),
     found_times("append-time-is-answered-as-the-clients", "Replays by arrival skip records.", _clients_time),
-    missed_times(
-        "not-found-is-zero", "A client reads the whole topic again.", lambda about, told: but(told, offset=0)
-    ),
+    missed_times("not-found-is-zero", "A client reads the whole topic again.", lambda _, told: but(told, offset=0)),
     missed_times(
         "not-found-is-latest",
         "A client skips what is written between question and read.",
@@ -469,12 +477,12 @@ MUTANTS: tuple[Bending, ...] = (
     missed_times(
         "not-found-is-an-error",
         "A client fails on a partition that has nothing newer.",
-        lambda about, told: but(told, error_code=OFFSET_OUT_OF_RANGE),
+        lambda _, told: but(told, error_code=OFFSET_OUT_OF_RANGE),
     ),
     missed_times(
         "not-found-carries-an-epoch",
         "A client remembers an epoch for an offset that it was not given.",
-        lambda about, told: but(told, leader_epoch=0),
+        lambda _, told: but(told, leader_epoch=0),
     ),
     # -- max-timestamp
     newest(
@@ -490,7 +498,7 @@ MUTANTS: tuple[Bending, ...] = (
     newest(
         "max-timestamp-is-zero-on-an-empty-log",
         "A freshness check reads a record that is not there.",
-        lambda about, told: but(told, offset=0) if told.offset < 0 else told,
+        lambda _, told: but(told, offset=0) if told.offset < 0 else told,
     ),
     newest("max-timestamp-takes-the-last-of-equal-times", "A freshness check moves without a reason.", _last_equal),
     newest(
@@ -512,7 +520,7 @@ MUTANTS: tuple[Bending, ...] = (
     earliest_local(
         "earliest-local-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda about, told: but(told, timestamp=T),
+        lambda _, told: but(told, timestamp=T),
     ),
     latest_tiered(
         "latest-tiered-is-latest-without-tiering",
@@ -522,17 +530,17 @@ MUTANTS: tuple[Bending, ...] = (
     latest_tiered(
         "latest-tiered-is-zero-without-tiering",
         "A reader of remote data looks for a record that is only local.",
-        lambda about, told: but(told, offset=0) if told.offset < 0 else told,
+        lambda _, told: but(told, offset=0) if told.offset < 0 else told,
     ),
     latest_tiered(
         "latest-tiered-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda about, told: but(told, timestamp=T),
+        lambda _, told: but(told, timestamp=T),
     ),
     pending_upload(
         "pending-upload-is-zero-without-tiering",
         "A tool that watches uploads reports a backlog where there is nothing to upload.",
-        lambda about, told: but(told, offset=0) if told.offset < 0 else told,
+        lambda _, told: but(told, offset=0) if told.offset < 0 else told,
     ),
     # -- numbers and versions
     refusals(
@@ -546,8 +554,14 @@ MUTANTS: tuple[Bending, ...] = (
         "One new client makes every other question on its connection fail.",
         deliver=_cut_on_unknown,
     ),
-    Bending("answers-to-max-timestamp-are-cut-short", "Clients lose the connection and try for ever.", deliver=_cut_short),
-    Bending("latest-is-answered-twice", "Clients take the second answer for that of the next question.", deliver=_latest_twice),
+    Bending(
+        "answers-to-max-timestamp-are-cut-short", "Clients lose the connection and try for ever.", deliver=_cut_short
+    ),
+    Bending(
+        "latest-is-answered-twice",
+        "Clients take the second answer for that of the next question.",
+        deliver=_latest_twice,
+    ),
     Bending(
         "old-versions-are-not-advertised",
         "Clients from before 2018 find no version to speak.",
@@ -557,24 +571,22 @@ MUTANTS: tuple[Bending, ...] = (
     refusals(
         "errors-are-swallowed",
         "A typo in a topic's name reads as a partition without records.",
-        lambda about, told: but(told, error_code=0),
+        lambda _, told: but(told, error_code=0),
     ),
     refusals(
         "an-unknown-topic-is-offset-zero",
         "A typo in a topic's name reads as an empty topic.",
-        lambda about, told: but(told, error_code=0, offset=0)
-        if told.error_code == UNKNOWN_TOPIC_OR_PARTITION
-        else told,
+        lambda _, told: but(told, error_code=0, offset=0) if told.error_code == UNKNOWN_TOPIC_OR_PARTITION else told,
     ),
     refusals(
         "every-error-is-unknown",
         "Clients cannot tell what to do, and give up.",
-        lambda about, told: but(told, error_code=UNKNOWN_SERVER_ERROR),
+        lambda _, told: but(told, error_code=UNKNOWN_SERVER_ERROR),
     ),
     refusals(
         "errors-carry-an-offset",
         "A client uses the offset of an answer that was an error.",
-        lambda about, told: but(told, offset=0, timestamp=0),
+        lambda _, told: but(told, offset=0, timestamp=0),
     ),
     refusals(
         "a-negative-partition-is-the-first",
@@ -584,12 +596,20 @@ MUTANTS: tuple[Bending, ...] = (
     refusals(
         "duplicate-questions-are-accepted",
         "A client that asks twice is told one answer for two questions.",
-        lambda about, told: but(told, error_code=0, offset=0) if told.error_code == INVALID_REQUEST else told,
+        lambda _, told: but(told, error_code=0, offset=0) if told.error_code == INVALID_REQUEST else told,
     ),
     Bending("one-partition-is-missing", "Mimir's client fails on the gap.", {"list_offsets": _leave_out_the_last}),
     Bending("a-partition-is-answered-twice", "Sums over partitions are too high.", {"list_offsets": _twice}),
-    Bending("two-partitions-are-swapped", "Readers of two partitions start at each other's offsets.", {"list_offsets": _swap}),
-    Bending("one-bad-partition-fails-all", "One deleted topic stops the readers of all others.", {"list_offsets": _one_fails_all}),
+    Bending(
+        "two-partitions-are-swapped",
+        "Readers of two partitions start at each other's offsets.",
+        {"list_offsets": _swap},
+    ),
+    Bending(
+        "one-bad-partition-fails-all",
+        "One deleted topic stops the readers of all others.",
+        {"list_offsets": _one_fails_all},
+    ),
     Bending(
         "the-first-question-is-asked-for-all",
         "A client that asks for several kinds at once gets one kind for all.",
@@ -610,14 +630,16 @@ MUTANTS: tuple[Bending, ...] = (
     listed(
         "the-current-epoch-is-refused",
         "Clients that know the epoch are refused.",
-        lambda about, told: but(told, error_code=UNKNOWN_LEADER_EPOCH)
-        if getattr(about.asked, "current_leader_epoch", -1) >= 0
-        else told,
+        lambda about, told: (
+            but(told, error_code=UNKNOWN_LEADER_EPOCH)
+            if getattr(about.asked, "current_leader_epoch", -1) >= 0
+            else told
+        ),
     ),
     listed(
         "an-epoch-is-garbage",
         "A client remembers an epoch that the broker then refuses.",
-        lambda about, told: but(told, leader_epoch=2**31 - 1),
+        lambda _, told: but(told, leader_epoch=2**31 - 1),
     ),
     Bending(
         "read-committed-is-ignored",
@@ -628,12 +650,12 @@ MUTANTS: tuple[Bending, ...] = (
     produced(
         "a-base-offset-is-one-too-high",
         "A producer remembers the offset of another record.",
-        lambda about, told: but(told, base_offset=told.base_offset + 1),
+        lambda _, told: but(told, base_offset=told.base_offset + 1),
     ),
     produced(
         "a-base-offset-is-always-zero",
         "A strongly consistent read waits for the first record only.",
-        lambda about, told: but(told, base_offset=0),
+        lambda _, told: but(told, base_offset=0),
     ),
     produced(
         "a-base-offset-is-that-of-the-last-record",
@@ -643,9 +665,9 @@ MUTANTS: tuple[Bending, ...] = (
     produced(
         "produce-knows-no-log-start",
         "A producer's metrics show a log that was never deleted from.",
-        lambda about, told: but(told, log_start_offset=0),
+        lambda _, told: but(told, log_start_offset=0),
     ),
-    _bends("produce", lambda about, told: bool(told.error_code == CORRUPT_MESSAGE))(
+    _bends("produce", lambda _, told: bool(told.error_code == CORRUPT_MESSAGE))(
         "a-corrupt-batch-is-acknowledged",
         "A record that was lost counts as written.",
         lambda about, told: but(told, error_code=0, base_offset=about.log.end),
@@ -659,21 +681,23 @@ MUTANTS: tuple[Bending, ...] = (
     fetched(
         "the-high-watermark-is-the-last-offset",
         "Mimir's concurrent fetchers stop short of the end.",
-        lambda about, told: but(told, high_watermark=max(0, told.high_watermark - 1)),
+        lambda _, told: but(told, high_watermark=max(0, told.high_watermark - 1)),
     ),
     fetched(
         "the-last-stable-offset-is-the-high-watermark",
         "Readers of committed records wait for those of open transactions.",
-        lambda about, told: but(told, last_stable_offset=told.high_watermark),
+        lambda _, told: but(told, last_stable_offset=told.high_watermark),
     ),
     fetched(
         "fetch-knows-no-log-start",
         "A reader that is behind does not learn what was deleted.",
-        lambda about, told: but(told, log_start_offset=0),
+        lambda _, told: but(told, log_start_offset=0),
     ),
     fetched("fetch-skips-the-first-batch", "Records are lost without a word.", _records(lambda batches: batches[1:])),
-    fetched("fetch-repeats-the-last-batch", "Records are read twice.", _records(lambda batches: [*batches, batches[-1]])),
-    _bends("fetch", lambda about, told: bool(told.error_code == OFFSET_OUT_OF_RANGE))(
+    fetched(
+        "fetch-repeats-the-last-batch", "Records are read twice.", _records(lambda batches: [*batches, batches[-1]])
+    ),
+    _bends("fetch", lambda _, told: bool(told.error_code == OFFSET_OUT_OF_RANGE))(
         "out-of-range-is-an-empty-answer",
         "A reader that is behind, or ahead, reads nothing and nobody tells it.",
         lambda about, told: but(told, error_code=0, high_watermark=about.log.end, log_start_offset=about.log.start),
@@ -687,17 +711,19 @@ MUTANTS: tuple[Bending, ...] = (
     deleted(
         "delete-records-fails-below-the-start",
         "Redpanda before 2024: a deletion that is repeated fails.",
-        lambda about, told: but(told, error_code=OFFSET_OUT_OF_RANGE, low_watermark=-1)
-        if 0 <= about.asked.offset < told.low_watermark
-        else told,
+        lambda about, told: (
+            but(told, error_code=OFFSET_OUT_OF_RANGE, low_watermark=-1)
+            if 0 <= about.asked.offset < told.low_watermark
+            else told
+        ),
     ),
     deleted(
         "delete-records-fails-on-an-empty-partition",
         "A clean-up job fails on partitions that are only empty.",
-        lambda about, told: but(told, error_code=OFFSET_OUT_OF_RANGE) if told.low_watermark == 0 else told,
+        lambda _, told: but(told, error_code=OFFSET_OUT_OF_RANGE) if told.low_watermark == 0 else told,
     ),
     Bending("delete-records-does-nothing", "A customer's records stay where they are.", ask=_delete_nothing),
-    _bends("delete_records", lambda about, told: bool(told.error_code))(
+    _bends("delete_records", lambda _, told: bool(told.error_code))(
         "delete-records-swallows-errors",
         "A clean-up job believes that it deleted what it did not.",
         lambda about, told: but(told, error_code=0, low_watermark=max(0, about.asked.offset)),
@@ -706,12 +732,12 @@ MUTANTS: tuple[Bending, ...] = (
     epoch_ends(
         "an-epoch-ends-at-zero",
         "A client believes that its records were truncated, and reads them again.",
-        lambda about, told: but(told, end_offset=0),
+        lambda _, told: but(told, end_offset=0),
     ),
     epoch_ends(
         "an-epoch-ends-at-its-last-record",
         "A client believes that its last record was truncated.",
-        lambda about, told: but(told, end_offset=max(0, told.end_offset - 1)),
+        lambda _, told: but(told, end_offset=max(0, told.end_offset - 1)),
     ),
     Bending(
         "a-group-without-a-commit-is-at-zero",

@@ -18,7 +18,7 @@ from mutants.bending import UNBENT, Bending
 from mutants.memory import Memory
 from mutants.messages import Answered
 from mutants.proxy import ProxyThread
-from mutants.stories import Ending, Tale, Together, tell
+from mutants.stories import Ending, Sweeper, Tale, Together, tell
 
 SIDE_BY_SIDE = 12
 """Stories wait for the broker most of the time; a dozen keep two cores busy, and more make each other late."""
@@ -54,14 +54,23 @@ def run(
     backend: RunningBackend,
     proxies: ProxyThread,
     stories: Sequence[Tale],
-    bendings: Sequence[Bending],
+    mutants: Sequence[Bending],
+    variations: Sequence[Bending],
     progress: Progress,
 ) -> Matrix:
-    """Tell everything. The backend runs already; it is restarted where a story wants that."""
+    """Tell everything. The backend runs already; it is restarted where a story wants that.
+
+    A story that a legal variation leaves unclear is told again, alone: a deadline that passed on a busy machine
+    accuses nobody.
+    """
+    bendings = [*mutants, *variations]
+    sweeper = Sweeper(backend)
 
     def plainly(tale: Tale) -> Ending:
-        ending = tell(tale, backend, proxies, UNBENT, recording=True)
-        return tell(tale, backend, proxies, UNBENT, recording=True) if ending.verdict in UNCLEAR else ending
+        ending = tell(tale, backend, proxies, UNBENT, sweeper=sweeper, recording=True)
+        if ending.verdict in UNCLEAR:
+            return tell(tale, backend, proxies, UNBENT, sweeper=sweeper, recording=True)
+        return ending
 
     shared = [tale for tale in stories if not tale.restarts or "restart" not in backend.backend.capabilities]
     plain = _side_by_side(plainly, shared, "scenarios as they are", progress)
@@ -74,13 +83,16 @@ def run(
     jobs.sort(key=lambda job: -job[1].seconds)  # the slowest first, so that none is left alone at the end
 
     def bent(job: tuple[Bending, Ending]) -> Cell:
-        return Cell(job[0], tell(job[1].tale, backend, proxies, job[0]))
+        return Cell(job[0], tell(job[1].tale, backend, proxies, job[0], sweeper=sweeper))
 
     cells = _side_by_side(bent, jobs, "scenarios through mutants", progress)
+    for index, cell in enumerate(cells):
+        if cell.bending in variations and cell.ending.verdict in UNCLEAR:
+            cells[index] = bent((cell.bending, cell.ending))
     restarting = [tale for tale in stories if tale not in shared]
     for number, tale in enumerate(restarting):
         progress("restarts through all mutants at once", number, len(restarting))
-        unbent, *others = tell_together(tale, backend, proxies, [UNBENT, *bendings])
+        unbent, *others = tell_together(tale, backend, proxies, [UNBENT, *bendings], sweeper)
         plain.append(unbent.ending)
         if unbent.ending.verdict is Verdict.CONFORMS:
             cells += [cell for cell in others if cell.ending.bent]
@@ -94,22 +106,26 @@ def can_notice(bending: Bending, heard: Iterable[Answered]) -> bool:
 
 
 def tell_together(
-    tale: Tale, backend: RunningBackend, proxies: ProxyThread, bendings: Sequence[Bending]
+    tale: Tale, backend: RunningBackend, proxies: ProxyThread, bendings: Sequence[Bending], sweeper: Sweeper
 ) -> list[Cell]:
     """One scenario through many bendings at the same time, each in a thread, so that one restart serves them all."""
     together = Together(len(bendings))
+
+    def one(bending: Bending) -> Cell:
+        return Cell(bending, tell(tale, backend, proxies, bending, sweeper=sweeper, together=together))
+
     with ThreadPoolExecutor(len(bendings)) as threads:
-        return list(
-            threads.map(lambda each: Cell(each, tell(tale, backend, proxies, each, together=together)), bendings)
-        )
+        return list(threads.map(one, bendings))
 
 
-def _side_by_side(
-    do: Callable[[Job], Done], jobs: Sequence[Job], doing: str, progress: Progress
-) -> list[Done]:
+def _side_by_side(do: Callable[[Job], Done], jobs: Sequence[Job], doing: str, progress: Progress) -> list[Done]:
     done = []
     with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        for future in as_completed([threads.submit(do, job) for job in jobs]):
-            done.append(future.result())
-            progress(doing, len(done), len(jobs))
+        try:
+            for future in as_completed([threads.submit(do, job) for job in jobs]):
+                done.append(future.result())
+                progress(doing, len(done), len(jobs))
+        except BaseException:
+            threads.shutdown(wait=False, cancel_futures=True)  # or Ctrl-C would wait for every story to be told
+            raise
     return done

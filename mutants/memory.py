@@ -1,4 +1,4 @@
-"""What a proxy learns of each partition from the answers that pass: enough for a mutant to be wrong in a plausible way."""
+"""What a proxy learns of each partition from answers that pass: enough for a mutant to be wrong in a plausible way."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Batch:
 
 @dataclass
 class Log:
-    """One partition. `deleted` is where DeleteRecords moved its start; `fresh` the last batch until it was asked for."""
+    """One partition. `deleted` is where DeleteRecords moved its start; `fresh` a batch until somebody asked for it."""
 
     start: int = 0
     end: int = 0

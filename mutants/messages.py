@@ -57,9 +57,8 @@ class Asked:
 
     @cached_property
     def _body_at(self) -> int:
-        (length,) = struct.unpack_from(">h", self.frame, HEADER.size)
-        position = HEADER.size + 2 + max(0, length)
-        flexible = request_type(self.api, self.version).__header_schema__.__version__ > 1
+        position = HEADER.size + 2 + max(0, int(struct.unpack_from(">h", self.frame, HEADER.size)[0]))
+        flexible: bool = request_type(self.api, self.version).__header_schema__.__version__ > 1
         return position + (tagged_fields_size(self.frame, position) if flexible else 0)
 
     def bent(self, request: Any) -> Asked:
@@ -107,7 +106,7 @@ def _decode(entity: type, data: bytes, position: int) -> Any:
 
 def _encode(entity: Any) -> bytes:
     buffer = io.BytesIO()
-    kind: type[Any] = type(entity)
+    kind: type = type(entity)
     entity_writer(kind)(buffer, _writable(kind)(entity))
     return buffer.getvalue()
 

@@ -88,7 +88,9 @@ def change_questions(asked: Asked, change: Callable[[Any], Any]) -> Any:
     """The request with the entry about every partition changed."""
     shape = SHAPES[asked.api][0]
     topics = [
-        dataclasses.replace(topic, **{shape.partitions: tuple(change(each) for each in getattr(topic, shape.partitions))})
+        dataclasses.replace(
+            topic, **{shape.partitions: tuple(change(each) for each in getattr(topic, shape.partitions))}
+        )
         for topic in getattr(asked.request, shape.topics)
     ]
     return dataclasses.replace(asked.request, **{shape.topics: tuple(topics)})

@@ -83,9 +83,7 @@ class BendingProxy:
             self._servers[broker] = await asyncio.start_server(accept, LOOPBACK, 0, limit=MAX_FRAME_BYTES + 4)
         return self._port(broker)
 
-    async def _serve(
-        self, broker: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _serve(self, broker: tuple[str, int], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """One connection: what either side closes is closed on the other."""
         number, self._count = self._count, self._count + 1
         in_flight: dict[int, Asked] = {}

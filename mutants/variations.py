@@ -9,7 +9,7 @@ from typing import Any
 
 from conformance.specs import EARLIEST_LOCAL, EARLIEST_PENDING_UPLOAD, LATEST_TIERED, MAX_TIMESTAMP
 from conformance.wire import API_KEYS
-from mutants.bending import Bending, Part, Told, About, but, everywhere, per_partition
+from mutants.bending import About, Bending, Part, Told, but, everywhere, per_partition
 from mutants.bugs import (
     INVALID_REQUEST,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -130,7 +130,9 @@ def _fewer_epochs(asked: Asked, _memory: Memory) -> Asked:
         return epoch - EPOCHS_BEFORE if epoch >= EPOCHS_BEFORE else epoch
 
     def change(entry: Any) -> Any:
-        known = {name: getattr(entry, name) for name in ("current_leader_epoch", "leader_epoch") if hasattr(entry, name)}
+        known = {
+            name: getattr(entry, name) for name in ("current_leader_epoch", "leader_epoch") if hasattr(entry, name)
+        }
         return but(entry, **{name: fewer(epoch) for name, epoch in known.items()})
 
     request = change_questions(asked, change)
@@ -208,12 +210,8 @@ VARIATIONS: tuple[Bending, ...] = (
         _answers(_more_epochs, "list_offsets", "metadata", "offset_for_leader_epoch"),
         ask=_fewer_epochs,
     ),
-    Bending(
-        "list-offsets-up-to-v7", HONEST, _advertised({"list_offsets": 7}), ask=_refused_above({"list_offsets": 7})
-    ),
-    Bending(
-        "list-offsets-up-to-v3", HONEST, _advertised({"list_offsets": 3}), ask=_refused_above({"list_offsets": 3})
-    ),
+    Bending("list-offsets-up-to-v7", HONEST, _advertised({"list_offsets": 7}), ask=_refused_above({"list_offsets": 7})),
+    Bending("list-offsets-up-to-v3", HONEST, _advertised({"list_offsets": 3}), ask=_refused_above({"list_offsets": 3})),
     Bending("other-apis-are-older", HONEST, _advertised(OLDER), ask=_refused_above(OLDER)),
     Bending(
         "apis-are-listed-in-another-order",
@@ -233,9 +231,15 @@ VARIATIONS: tuple[Bending, ...] = (
     Bending(
         "the-broker-is-called-localhost",
         "A broker names itself by name or by address.",
-        _answers(lambda answer: everywhere(answer, "host", lambda host: host and "localhost"), "metadata", "find_coordinator"),
+        _answers(
+            lambda answer: everywhere(answer, "host", lambda host: host and "localhost"), "metadata", "find_coordinator"
+        ),
     ),
-    Bending("there-is-another-broker", "A cluster may have brokers that lead nothing.", _answers(_another_broker, "metadata")),
+    Bending(
+        "there-is-another-broker",
+        "A cluster may have brokers that lead nothing.",
+        _answers(_another_broker, "metadata"),
+    ),
     Bending(
         "topics-have-no-id",
         "KIP-516: an id of zeros is none.",
