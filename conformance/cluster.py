@@ -274,12 +274,30 @@ class Cluster:
         self.await_leaders(topic, range(count))
 
     def configure_topic(self, name: str, config: Mapping[str, str]) -> None:
-        """Set topic settings, leaving the others as they are."""
+        """Set topic settings, leaving the others as they are; returns when the broker says that it has them.
+
+        A controller acknowledges a change before the broker that leads the topic has heard of it. A record written in
+        between would be kept or deleted by the settings before.
+        """
         changes = [{"name": key, "config_operation": 0, "value": value} for key, value in config.items()]
         resource = {"resource_type": 2, "resource_name": name, "configs": changes}
         answer = self.ask("incremental_alter_configs", resources=[resource], validate_only=False)
         first = sole(answer.responses, "incremental_alter_configs")
         require(first.error_code, f"set {dict(config)} on topic {name}", first.error_message)
+        if "describe_configs" in self.api_versions:
+            eventually(
+                lambda: self._settings(name, tuple(config)),
+                lambda seen: seen == dict(config),
+                reason=f"topic {name} to have {dict(config)}",
+                seconds=LEADERSHIP_SECONDS,
+            )
+
+    def _settings(self, topic: str, names: tuple[str, ...]) -> dict[str, str | None]:
+        wanted = {"resource_type": 2, "resource_name": topic, "configuration_keys": names}
+        answer = self.ask(
+            "describe_configs", resources=[wanted], include_synonyms=False, include_documentation=False
+        )
+        return {str(each.name): each.value for each in sole(answer.results, "describe_configs").configs}
 
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The leader epoch that Metadata announces; -1 where the version has none."""
