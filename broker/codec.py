@@ -289,7 +289,7 @@ def request_reader(entity: type) -> Reader:
     def read_request(data: bytes, position: int) -> tuple[Any, int]:
         try:
             return read(data, position)
-        except (struct.error, IndexError, UnicodeDecodeError) as error:
+        except (struct.error, IndexError) as error:
             raise Undecodable(str(error)) from None
 
     return read_request
@@ -456,7 +456,7 @@ def _primitive_reader(kafka_type: str, flexible: bool, nullable: bool) -> Reader
                 raise Undecodable("a field is null that may not be")
             return None, position
         end = _within(data, position + size)
-        return (data[position:end].decode() if text else data[position:end]), end
+        return (data[position:end].decode("utf-8", "replace") if text else data[position:end]), end
 
     return read_bytes
 
