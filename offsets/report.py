@@ -14,6 +14,7 @@ from reports.session import JavaDidNotStart
 
 
 def perform(results: Sequence[str], out: str, master: str) -> Exit:
+    print("Folding the results into the matrix with Spark", file=sys.stderr)
     try:
         matrix = job.build(results, out, master, str(find_java().home))
     except (SetupError, JavaDidNotStart, job.NothingToReport, job.LinesUnaccounted, OSError) as error:

@@ -197,6 +197,8 @@ class Run:
                 env=os.environ | {"TMPDIR": str(self.temporary)},
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                # A shell that starts these tests in the background has them ignore Ctrl-C, and children inherit that.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def until(self, look: Callable[[], bool], reason: str) -> None:
