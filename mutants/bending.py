@@ -6,7 +6,7 @@ Bug or liberty, it is a name, a sentence, and small pure functions from a questi
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -37,7 +37,8 @@ class Bending:
 
     `why` is for people: what the bug does to a user, or why the variation is legal. `answers` changes decoded answers
     by API; `ask` changes a request, or closes the connection with None; `deliver` says how the bytes of an answer go
-    out, None meaning as usual. `needs` are capabilities of a backend without which nothing of it can be seen.
+    out, None meaning as usual. `needs` are capabilities of a backend without which nothing of it can be seen. `alone`
+    is for legal variations that hide others, or get in their way; the rest are told together.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Bending:
     ask: Ask | None = None
     deliver: Deliver | None = None
     needs: frozenset[str] = frozenset()
+    alone: bool = False
 
     def bend(self, answered: Answered, memory: Memory) -> Any | None:
         """The answer to send instead; None where the broker's own is to be passed on."""
@@ -70,6 +72,35 @@ class Bending:
 
 
 UNBENT = Bending("unbent", "passes everything on")
+
+
+def together(bendings: Sequence[Bending]) -> Bending:
+    """One bending that does what all of them do, in their order."""
+    if len(bendings) == 1:
+        return bendings[0]
+
+    def change(asked: Asked, answer: Any, memory: Memory) -> Any:
+        for each in bendings:
+            if asked.api in each.answers:
+                answer = each.answers[asked.api](asked, answer, memory)
+        return answer
+
+    def ask(asked: Asked, memory: Memory) -> Asked | None:
+        passed: Asked | None = asked
+        for each in bendings:
+            if each.ask is not None and passed is not None:
+                passed = each.ask(passed, memory)
+        return passed
+
+    def deliver(asked: Asked, whole: bytes, memory: Memory) -> list[Part] | None:
+        parts: list[Part] = [whole]
+        for each in bendings:
+            if each.deliver is not None and len(parts) == 1 and isinstance(parts[0], bytes):
+                parts = each.deliver(asked, parts[0], memory) or parts
+        return parts
+
+    apis = {api for each in bendings for api in each.answers}
+    return Bending("several", "", dict.fromkeys(apis, change), ask, deliver)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from backends.running import RunningBackend
 from conformance.answers import Verdict
-from mutants.bending import UNBENT, Bending
+from mutants.bending import UNBENT, Bending, together
 from mutants.memory import Memory
 from mutants.messages import Answered
 from mutants.proxy import ProxyThread
@@ -42,6 +42,11 @@ class Matrix:
     plain: tuple[Ending, ...]
     cells: tuple[Cell, ...]
 
+    @property
+    def tellings(self) -> int:
+        """How many stories were told; one that was told through several legal variations counts once."""
+        return len(self.plain) + len({id(cell.ending) for cell in self.cells})
+
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")
@@ -60,8 +65,9 @@ def run(
 ) -> Matrix:
     """Tell everything. The backend runs already; it is restarted where a story wants that.
 
-    A story that a legal variation leaves unclear is told again, alone: a deadline that passed on a busy machine
-    accuses nobody.
+    Legal variations that do not hide each other are told together, and one by one only where that is not conform. A
+    story that a legal variation leaves unclear is told again with nothing beside it:
+    a deadline that passed on a busy machine accuses nobody.
     """
     bendings = [*mutants, *variations]
     sweeper = Sweeper(backend)
@@ -74,21 +80,27 @@ def run(
 
     shared = [tale for tale in stories if not tale.restarts or "restart" not in backend.backend.capabilities]
     plain = _side_by_side(plainly, shared, "scenarios as they are", progress)
-    jobs = [
-        (bending, ending)
-        for bending in bendings
-        for ending in plain
-        if ending.verdict is Verdict.CONFORMS and can_notice(bending, ending.heard)
-    ]
+    jobs: list[tuple[list[Bending], Ending]] = []
+    for ending in plain:
+        if ending.verdict is Verdict.CONFORMS:
+            met = [bending for bending in bendings if can_notice(bending, ending.heard)]
+            company = [bending for bending in met if bending in variations and not bending.alone]
+            jobs += [([bending], ending) for bending in met if bending not in company]
+            jobs += [(company, ending)] if company else []
     jobs.sort(key=lambda job: -job[1].seconds)  # the slowest first, so that none is left alone at the end
 
-    def bent(job: tuple[Bending, Ending]) -> Cell:
-        return Cell(job[0], tell(job[1].tale, backend, proxies, job[0], sweeper=sweeper))
+    def bent(job: tuple[list[Bending], Ending]) -> list[Cell]:
+        together_with, told = job
+        ending = tell(told.tale, backend, proxies, together(together_with), sweeper=sweeper)
+        if len(together_with) == 1 or ending.verdict is Verdict.CONFORMS:
+            return [Cell(bending, ending) for bending in together_with]
+        return [Cell(bending, tell(told.tale, backend, proxies, bending, sweeper=sweeper)) for bending in together_with]
 
-    cells = _side_by_side(bent, jobs, "scenarios through mutants", progress)
+    told = _side_by_side(bent, jobs, "scenarios through mutants", progress)
+    cells = [cell for several in told for cell in several]
     for index, cell in enumerate(cells):
         if cell.bending in variations and cell.ending.verdict in UNCLEAR:
-            cells[index] = bent((cell.bending, cell.ending))
+            cells[index] = Cell(cell.bending, tell(cell.ending.tale, backend, proxies, cell.bending, sweeper=sweeper))
     restarting = [tale for tale in stories if tale not in shared]
     for number, tale in enumerate(restarting):
         progress("restarts through all mutants at once", number, len(restarting))
@@ -109,10 +121,10 @@ def tell_together(
     tale: Tale, backend: RunningBackend, proxies: ProxyThread, bendings: Sequence[Bending], sweeper: Sweeper
 ) -> list[Cell]:
     """One scenario through many bendings at the same time, each in a thread, so that one restart serves them all."""
-    together = Together(len(bendings))
+    meeting = Together(len(bendings))
 
     def one(bending: Bending) -> Cell:
-        return Cell(bending, tell(tale, backend, proxies, bending, sweeper=sweeper, together=together))
+        return Cell(bending, tell(tale, backend, proxies, bending, sweeper=sweeper, together=meeting))
 
     with ThreadPoolExecutor(len(bendings)) as threads:
         return list(threads.map(one, bendings))

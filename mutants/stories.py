@@ -139,7 +139,8 @@ class BentBroker:
         self._backend = backend
         self._together = together
         self.bootstrap = bootstrap
-        self.patience_seconds = min(PATIENCE_SECONDS, backend.patience_seconds)
+        own = backend.patience_seconds
+        self.patience_seconds = own if together else min(PATIENCE_SECONDS, own)
 
     @cached_property
     def facts(self) -> BrokerFacts:

@@ -197,12 +197,13 @@ VARIATIONS: tuple[Bending, ...] = (
         "KIP-124: the time is for the client to wait, and says nothing of the answer.",
         _answers(lambda answer: but(answer, throttle_time=timedelta(milliseconds=7)), *OFFSET_APIS, "metadata"),
     ),
-    Bending("answers-are-slow", "No answer is promised within milliseconds.", deliver=_slowly),
+    Bending("answers-are-slow", "No answer is promised within milliseconds.", deliver=_slowly, alone=True),
     Bending("answers-come-in-pieces", "TCP keeps order, not packets.", deliver=_in_pieces),
     Bending(
         "no-epochs-are-told",
         "KIP-320: -1 is a leader epoch that is not known.",
         _answers(lambda answer: everywhere(answer, "leader_epoch", lambda _epoch: -1), "list_offsets"),
+        alone=True,
     ),
     Bending(
         "the-leader-changed-five-times-before",
@@ -210,9 +211,21 @@ VARIATIONS: tuple[Bending, ...] = (
         _answers(_more_epochs, "list_offsets", "metadata", "offset_for_leader_epoch"),
         ask=_fewer_epochs,
     ),
-    Bending("list-offsets-up-to-v7", HONEST, _advertised({"list_offsets": 7}), ask=_refused_above({"list_offsets": 7})),
-    Bending("list-offsets-up-to-v3", HONEST, _advertised({"list_offsets": 3}), ask=_refused_above({"list_offsets": 3})),
-    Bending("other-apis-are-older", HONEST, _advertised(OLDER), ask=_refused_above(OLDER)),
+    Bending(
+        "list-offsets-up-to-v7",
+        HONEST,
+        _advertised({"list_offsets": 7}),
+        ask=_refused_above({"list_offsets": 7}),
+        alone=True,
+    ),
+    Bending(
+        "list-offsets-up-to-v3",
+        HONEST,
+        _advertised({"list_offsets": 3}),
+        ask=_refused_above({"list_offsets": 3}),
+        alone=True,
+    ),
+    Bending("other-apis-are-older", HONEST, _advertised(OLDER), ask=_refused_above(OLDER), alone=True),
     Bending(
         "apis-are-listed-in-another-order",
         "KIP-35: a client looks for the keys that it knows.",
@@ -222,6 +235,7 @@ VARIATIONS: tuple[Bending, ...] = (
         "optional-specs-are-declined",
         "UNSUPPORTED_VERSION is an honest no to -3 and below.",
         {"list_offsets": per_partition(_declined)},
+        alone=True,
     ),
     Bending(
         "brokers-have-other-ids",
@@ -274,6 +288,7 @@ VARIATIONS: tuple[Bending, ...] = (
         "fetch-answers-one-batch-at-a-time",
         "A Fetch may return as little as one batch.",
         {"fetch": per_partition(_one_batch)},
+        alone=True,
     ),
     Bending(
         "fetch-ends-in-half-a-batch",

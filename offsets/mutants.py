@@ -61,7 +61,7 @@ def perform(name: str, scenarios: Sequence[str], mutants: Sequence[str], out: st
         "started": started,
         "seconds": round(seconds, 1),
         "suite_revision": suite_revision(),
-        "tellings": len(matrix.cells),
+        "tellings": matrix.tellings,
         "objections": wrong,
     }
     path = Path(out) / "mutants.json"
@@ -74,7 +74,7 @@ def perform(name: str, scenarios: Sequence[str], mutants: Sequence[str], out: st
     print(
         f"\n{backend.column}: {caught} of {len(result.mutants)} mutants caught, {useful} of {len(result.scenarios)} "
         f"scenarios catch at least one, {passed} of {len(result.variations)} legal variations pass; "
-        f"{len(matrix.cells)} stories in {seconds:.0f} s. Everything is in {path}."
+        f"{matrix.tellings} stories in {seconds:.0f} s. Everything is in {path}."
     )
     for sentence in wrong:
         print(f"offsets mutants: {sentence}", file=sys.stderr)
