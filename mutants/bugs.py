@@ -100,7 +100,16 @@ def _first(records: list[tuple[int, int]], wanted: Callable[[int], bool]) -> tup
     return next((record for record in records if wanted(record[1])), None)
 
 
+def tiered(row: Bending) -> Bending:
+    """A row about remote storage, for backends that have it."""
+    return dataclasses.replace(row, needs=frozenset({"tiered"}))
+
+
 # -- bends that take more than a line
+
+
+def _local(about: About) -> list[tuple[int, int]]:
+    return [record for record in about.log.records if record[0] >= about.log.local]
 
 
 def _stale(about: About, told: Told) -> Told:
@@ -541,6 +550,35 @@ MUTANTS: tuple[Bending, ...] = (
         "pending-upload-is-zero-without-tiering",
         "A tool that watches uploads reports a backlog where there is nothing to upload.",
         lambda _, told: but(told, offset=0) if told.offset < 0 else told,
+    ),
+    # -- tiers, where there are any
+    tiered(
+        earliest(
+            "earliest-is-the-earliest-local",
+            "Records that are only remote cannot be read.",
+            lambda about, told: but(told, offset=max(told.offset, about.log.local)),
+        )
+    ),
+    tiered(
+        times(
+            "time-search-looks-at-local-records-only",
+            "A replay skips the records that are only remote.",
+            lambda about, told: at(told, _first(_local(about), lambda stamp: stamp >= about.time)),
+        )
+    ),
+    tiered(
+        latest_tiered(
+            "latest-tiered-is-exclusive",
+            "A reader of remote data looks for a record that is only local.",
+            lambda _, told: but(told, offset=told.offset + 1) if told.offset >= 0 else told,
+        )
+    ),
+    tiered(
+        pending_upload(
+            "pending-upload-is-the-last-uploaded",
+            "A tool that watches uploads never sees the end of them.",
+            lambda _, told: but(told, offset=told.offset - 1) if told.offset > 0 else told,
+        )
     ),
     # -- numbers and versions
     refusals(

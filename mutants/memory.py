@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from conformance.batches import CODEC_MASK, BadBatch, decode_batches
-from conformance.specs import EARLIEST, LATEST
+from conformance.specs import EARLIEST, EARLIEST_LOCAL, LATEST
 from mutants.messages import Answered
 from mutants.partitions import Entry, entries
 
@@ -35,11 +35,16 @@ class Batch:
 
 @dataclass
 class Log:
-    """One partition. `deleted` is where DeleteRecords moved its start; `fresh` a batch until somebody asked for it."""
+    """One partition.
+
+    `deleted` is where DeleteRecords moved its start, `local` the first offset on local disk as far as anybody asked,
+    `fresh` the last batch until somebody asked for it.
+    """
 
     start: int = 0
     end: int = 0
     deleted: int = 0
+    local: int = 0
     batches: list[Batch] = field(default_factory=list)
     fresh: Batch | None = None
 
@@ -103,6 +108,8 @@ class Memory:
                 log.start = log.deleted = int(told.low_watermark)
             case "list_offsets" if entry.asked.timestamp == EARLIEST.timestamp:
                 log.start = max(log.start, int(told.offset))
+            case "list_offsets" if entry.asked.timestamp == EARLIEST_LOCAL.timestamp:
+                log.local = max(log.local, int(told.offset))
             case "list_offsets" if entry.asked.timestamp == LATEST.timestamp:
                 log.end = max(log.end, int(told.offset))
 
