@@ -294,9 +294,7 @@ class Cluster:
 
     def _settings(self, topic: str, names: tuple[str, ...]) -> dict[str, str | None]:
         wanted = {"resource_type": 2, "resource_name": topic, "configuration_keys": names}
-        answer = self.ask(
-            "describe_configs", resources=[wanted], include_synonyms=False, include_documentation=False
-        )
+        answer = self.ask("describe_configs", resources=[wanted], include_synonyms=False, include_documentation=False)
         return {str(each.name): each.value for each in sole(answer.results, "describe_configs").configs}
 
     def leader_epoch(self, topic: str, partition: int) -> int:
