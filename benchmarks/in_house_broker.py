@@ -36,7 +36,7 @@ from conformance.batches import Record, encode_batch
 from conformance.cluster import Cluster
 from conformance.wire import API_KEYS, compose
 
-BACKENDS = ("in-house", "apache-kafka@4.3.1", "librdkafka-mock")
+BACKENDS = ("in-house@memory", "apache-kafka@4.3.1", "librdkafka-mock")
 RECORDS_PER_BATCH = 1000
 RECORD = 100
 MILLION = 1_000_000

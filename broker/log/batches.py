@@ -153,7 +153,7 @@ def _check_records(header: Header, payload: bytes, settings: LogSettings, now: i
     """Every record is where the header says, in order, and dated within the topic's bounds.
 
     This is where most of the time of a write goes. Numbers of one byte, which are by far the most frequent, are
-    therefore read in line, and a record that ends where its value and a zero of headers end needs no closer look.
+    therefore read in line, and headers, which are rare, elsewhere.
     """
     earliest = latest = base = header.base_timestamp
     keyless = False
@@ -186,22 +186,26 @@ def _check_records(header: Header, payload: bytes, settings: LogSettings, now: i
             if delta != index:
                 raise _broken(f"record {index} has the offset delta {delta}")
             byte = payload[position]
-            keyless = keyless or byte == 1  # a length of -1
-            fields = position
-            if byte == 1:
-                position += 1
-            elif byte < 0x80 and not byte & 1:
-                position += 1 + (byte >> 1)
-            else:
-                position = record_end  # an unusual key: look closer
-            byte = payload[position]
-            if byte < 0x80 and not byte & 1:
-                position += 1 + (byte >> 1)
+            if byte < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
                 length, position = _varint(payload, position)
-                position = position + length if length >= 0 else record_end
+            if length >= 0:
+                position += length
+            else:
+                keyless = True
+            key_length = length
+            byte = payload[position]
+            if byte < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _varint(payload, position)
+            if length > 0:
+                position += length
+            if key_length < -1 or length < -1 or position >= record_end:
+                raise _broken("a key or value that is longer than its record, or shorter than nothing")
             if position + 1 != record_end or payload[position]:
-                _check_fields(payload, fields, record_end)
+                _check_headers(payload, position, record_end)
             position = record_end
     except IndexError:
         raise _broken("records that end in the middle") from None
@@ -216,13 +220,8 @@ def _check_records(header: Header, payload: bytes, settings: LogSettings, now: i
             raise Refusal(ErrorCode.invalid_timestamp, f"timestamp {earliest} is too far in the past")
 
 
-def _check_fields(payload: bytes, position: int, end: int) -> None:
-    """Key, value and headers fill the record exactly."""
-    for _ in range(2):
-        length, position = _varint(payload, position)
-        position += max(length, 0)
-        if length < -1 or position > end:
-            raise _broken("a key or value that is longer than its record")
+def _check_headers(payload: bytes, position: int, end: int) -> None:
+    """The headers fill the rest of their record exactly."""
     count, position = _varint(payload, position)
     if count < 0 or count > end - position:
         raise _broken(f"a record with {count} headers")

@@ -53,7 +53,7 @@ def test_a_capability_is_had_unless_it_is_named_as_lacking() -> None:
 @pytest.mark.parametrize("family", families().values(), ids=families().keys())
 def test_a_paragraph_is_complete_and_names_nothing_unknown(family: registry.Family) -> None:
     assert family.lacks <= CAPABILITIES
-    assert family.issues.startswith("https://")
+    assert family.issues.startswith("https://") or family.preset == "in-house"  # which is mended here
     assert set(family.embedded) <= set(family.versions or ("",))
     assert prepare(family.at(None)).backend.name == family.name
 
