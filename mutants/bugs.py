@@ -345,7 +345,7 @@ MUTANTS: tuple[Bending, ...] = (
     latest(
         "latest-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda _, told: but(told, timestamp=T),
+        lambda about, told: but(told, timestamp=about.log.records[-1][1]) if about.log.records else told,
     ),
     latest(
         "latest-of-old-versions-is-the-last-offset",
@@ -399,12 +399,12 @@ MUTANTS: tuple[Bending, ...] = (
     earliest(
         "earliest-is-one-too-high",
         "A reader skips the first record.",
-        lambda _, told: but(told, offset=told.offset + 1),
+        lambda about, told: but(told, offset=told.offset + 1) if about.log.batches else told,
     ),
     earliest(
         "earliest-carries-a-timestamp",
         "A client takes it for a record's time and seeks by it.",
-        lambda _, told: but(told, timestamp=T),
+        lambda about, told: but(told, timestamp=about.log.records[0][1]) if about.log.records else told,
     ),
     earliest(
         "earliest-is-not-there-for-readers-of-committed-records",
@@ -677,7 +677,7 @@ MUTANTS: tuple[Bending, ...] = (
     listed(
         "an-epoch-is-garbage",
         "A client remembers an epoch that the broker then refuses.",
-        lambda _, told: but(told, leader_epoch=2**31 - 1),
+        lambda about, told: but(told, leader_epoch=2**31 - 1) if about.log.batches else told,
     ),
     Bending(
         "read-committed-is-ignored",

@@ -1,12 +1,13 @@
 """The matrix of bendings and scenarios on one backend: who can notice what, and who does.
 
 Each scenario is told once without a bending, and what the proxy heard is kept. A scenario can notice a bending if the
-bending changes anything in what was heard; only then is it told again, through that bending, for real. Stories that
-restart the broker are told through all bendings at once instead, with one restart for all of them.
+bending changes anything in what was heard; only then is it told again, through that bending, for real. A story that
+restarts the broker is told through all of them at once, so that one restart serves them all.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from mutants.messages import Answered
 from mutants.proxy import ProxyThread
 from mutants.stories import Ending, Sweeper, Tale, Together, tell
 
-SIDE_BY_SIDE = 12
-"""Stories wait for the broker most of the time; a dozen keep two cores busy, and more make each other late."""
+SIDE_BY_SIDE = 16
+"""Stories wait for the broker most of the time; so many keep two cores busy, and more make each other late."""
 
 UNCLEAR = frozenset({Verdict.INCONCLUSIVE, Verdict.BROKEN})
 """Verdicts that may be about a busy machine rather than about a broker."""
@@ -48,7 +49,10 @@ class Matrix:
         return len(self.plain) + len({id(cell.ending) for cell in self.cells})
 
 
-Job = TypeVar("Job")
+Job = tuple[list[Bending], Tale]
+"""A story to tell, and the bendings to tell it through: one, or several legal variations together."""
+
+Work = TypeVar("Work")
 Done = TypeVar("Done")
 
 Progress = Callable[[str, int, int], None]
@@ -78,36 +82,47 @@ def run(
             return tell(tale, backend, proxies, UNBENT, sweeper=sweeper, recording=True)
         return ending
 
+    def jobs(endings: Iterable[Ending]) -> list[Job]:
+        wanted: list[Job] = []
+        for ending in endings:
+            if ending.verdict is Verdict.CONFORMS:
+                met = [bending for bending in bendings if can_notice(bending, ending.heard)]
+                company = [bending for bending in met if bending in variations and not bending.alone]
+                wanted += [([bending], ending.tale) for bending in met if bending not in company]
+                wanted += [(company, ending.tale)] if company else []
+        return wanted
+
+    def bent(job: Job, meeting: Together | None = None) -> list[Cell]:
+        company, tale = job
+        ending = tell(tale, backend, proxies, together(company), sweeper=sweeper, together=meeting)
+        return [Cell(bending, ending) for bending in company]
+
     shared = [tale for tale in stories if not tale.restarts or "restart" not in backend.backend.capabilities]
-    plain = _side_by_side(plainly, shared, "scenarios as they are", progress)
-    jobs: list[tuple[list[Bending], Ending]] = []
-    for ending in plain:
-        if ending.verdict is Verdict.CONFORMS:
-            met = [bending for bending in bendings if can_notice(bending, ending.heard)]
-            company = [bending for bending in met if bending in variations and not bending.alone]
-            jobs += [([bending], ending) for bending in met if bending not in company]
-            jobs += [(company, ending)] if company else []
-    jobs.sort(key=lambda job: -job[1].seconds)  # the slowest first, so that none is left alone at the end
-
-    def bent(job: tuple[list[Bending], Ending]) -> list[Cell]:
-        together_with, told = job
-        ending = tell(told.tale, backend, proxies, together(together_with), sweeper=sweeper)
-        if len(together_with) == 1 or ending.verdict is Verdict.CONFORMS:
-            return [Cell(bending, ending) for bending in together_with]
-        return [Cell(bending, tell(told.tale, backend, proxies, bending, sweeper=sweeper)) for bending in together_with]
-
-    told = _side_by_side(bent, jobs, "scenarios through mutants", progress)
-    cells = [cell for several in told for cell in several]
+    plain = _side_by_side(plainly, shared, SIDE_BY_SIDE, "scenarios as they are", progress)
+    mixed = jobs(plain)
+    random.Random(len(mixed)).shuffle(mixed)  # so that stories which wait are told beside stories which do not
+    told = _side_by_side(bent, mixed, SIDE_BY_SIDE, "scenarios through mutants", progress)
+    for tale in stories:
+        if tale not in shared:
+            plain.append(plainly(tale))
+            restarting = jobs(plain[-1:])
+            meeting = Together(len(restarting), SIDE_BY_SIDE)
+            doing = f"{tale.scenario.id} through mutants"
+            told += _side_by_side(
+                lambda job, meeting=meeting: bent(job, meeting),  # type: ignore[misc]
+                restarting,
+                max(1, len(restarting)),
+                doing,
+                progress,
+            )
+    cells: list[Cell] = []
+    for company in told:
+        if len(company) > 1 and company[0].ending.verdict is not Verdict.CONFORMS:
+            company = [cell for each in company for cell in bent(([each.bending], each.ending.tale))]
+        cells += company
     for index, cell in enumerate(cells):
         if cell.bending in variations and cell.ending.verdict in UNCLEAR:
-            cells[index] = Cell(cell.bending, tell(cell.ending.tale, backend, proxies, cell.bending, sweeper=sweeper))
-    restarting = [tale for tale in stories if tale not in shared]
-    for number, tale in enumerate(restarting):
-        progress("restarts through all mutants at once", number, len(restarting))
-        unbent, *others = tell_together(tale, backend, proxies, [UNBENT, *bendings], sweeper)
-        plain.append(unbent.ending)
-        if unbent.ending.verdict is Verdict.CONFORMS:
-            cells += [cell for cell in others if cell.ending.bent]
+            cells[index : index + 1] = bent(([cell.bending], cell.ending.tale))
     return Matrix(tuple(plain), tuple(cells))
 
 
@@ -117,26 +132,15 @@ def can_notice(bending: Bending, heard: Iterable[Answered]) -> bool:
     return any(bending.touches(answered, memory) for answered in heard)
 
 
-def tell_together(
-    tale: Tale, backend: RunningBackend, proxies: ProxyThread, bendings: Sequence[Bending], sweeper: Sweeper
-) -> list[Cell]:
-    """One scenario through many bendings at the same time, each in a thread, so that one restart serves them all."""
-    meeting = Together(len(bendings))
-
-    def one(bending: Bending) -> Cell:
-        return Cell(bending, tell(tale, backend, proxies, bending, sweeper=sweeper, together=meeting))
-
-    with ThreadPoolExecutor(len(bendings)) as threads:
-        return list(threads.map(one, bendings))
-
-
-def _side_by_side(do: Callable[[Job], Done], jobs: Sequence[Job], doing: str, progress: Progress) -> list[Done]:
+def _side_by_side(
+    do: Callable[[Work], Done], work: Sequence[Work], at_once: int, doing: str, progress: Progress
+) -> list[Done]:
     done = []
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+    with ThreadPoolExecutor(at_once) as threads:
         try:
-            for future in as_completed([threads.submit(do, job) for job in jobs]):
+            for future in as_completed([threads.submit(do, each) for each in work]):
                 done.append(future.result())
-                progress(doing, len(done), len(jobs))
+                progress(doing, len(done), len(work))
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)  # or Ctrl-C would wait for every story to be told
             raise

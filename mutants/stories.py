@@ -17,12 +17,13 @@ from conformance.catalogue import Scenario, scenario_of
 from conformance.cluster import Cluster, NotSupported
 from conformance.partition import Partition, Story
 from conformance.telling import decline, objection, outcome, telling
+from conformance.waiting import DeadlinePassed
 from conformance.wire import WireError
 from mutants.bending import Bending
 from mutants.messages import Answered
 from mutants.proxy import ProxyThread
 
-PATIENCE_SECONDS = 8.0
+PATIENCE_SECONDS = 10.0
 """Background work takes half a second where intervals are 100 ms. A mutant that hides its end is waited for in vain."""
 
 SWEPT_AT_ONCE = 40
@@ -74,30 +75,43 @@ class Ending:
 
 
 class Together:
-    """Lets stories that are told at once restart their broker once: the last to arrive does it, for all of them."""
+    """Lets stories that are told at once restart their broker once: the last to arrive does it, for all of them.
 
-    def __init__(self, stories: int) -> None:
+    No more than `at_once` of them are told at a time; those that wait for the others do not count.
+    """
+
+    def __init__(self, stories: int, at_once: int) -> None:
+        self._turns = threading.Semaphore(at_once)
         self._changed = threading.Condition()
         self._stories = stories
         self._waiting = 0
         self._restarts = 0
         self._act: Callable[[], None] | None = None
 
-    def arrive(self, act: Callable[[], None]) -> None:
-        """Wait for all the others, or for their end. Whoever completes the round acts."""
-        with self._changed:
-            self._waiting += 1
-            self._act = act
-            mine = self._restarts
-            self._act_if_complete()
-            if not self._changed.wait_for(lambda: self._restarts > mine, TOGETHER_SECONDS):
-                raise TimeoutError(f"not every story came to its restart within {TOGETHER_SECONDS:g} s")
+    def __enter__(self) -> Together:
+        self._turns.acquire()
+        return self
 
-    def leave(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """A story has ended: nobody waits for it any more."""
+        self._turns.release()
         with self._changed:
             self._stories -= 1
             self._act_if_complete()
+
+    def arrive(self, act: Callable[[], None]) -> None:
+        """Wait for all the others, or for their end. Whoever completes the round acts."""
+        self._turns.release()
+        try:
+            with self._changed:
+                self._waiting += 1
+                self._act = act
+                mine = self._restarts
+                self._act_if_complete()
+                if not self._changed.wait_for(lambda: self._restarts > mine, TOGETHER_SECONDS):
+                    raise DeadlinePassed(f"not every story came to its restart within {TOGETHER_SECONDS:g} s")
+        finally:
+            self._turns.acquire()
 
     def _act_if_complete(self) -> None:
         if self._act is not None and self._waiting == self._stories:
@@ -139,8 +153,7 @@ class BentBroker:
         self._backend = backend
         self._together = together
         self.bootstrap = bootstrap
-        own = backend.patience_seconds
-        self.patience_seconds = own if together else min(PATIENCE_SECONDS, own)
+        self.patience_seconds = min(PATIENCE_SECONDS, backend.patience_seconds)
 
     @cached_property
     def facts(self) -> BrokerFacts:
@@ -174,13 +187,8 @@ def tell(
 ) -> Ending:
     """Tell one story through a proxy of its own, so that no other story can change what this one sees."""
     started = time.monotonic()
-    with proxies.open(backend.bootstrap, bending, recording=recording) as proxy:
-        broker = BentBroker(backend, proxy.address, together)
-        try:
-            story = _tell(tale, backend, broker, sweeper)
-        finally:
-            if together is not None:
-                together.leave()
+    with together or contextlib.nullcontext(), proxies.open(backend.bootstrap, bending, recording=recording) as proxy:
+        story = _tell(tale, backend, BentBroker(backend, proxy.address, together), sweeper)
     verdict = outcome(story.checks)
     reason = next(
         (f"{check.id}: {check.judgement.reason}" for check in story.checks if check.judgement.verdict is verdict), ""

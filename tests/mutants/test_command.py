@@ -25,7 +25,7 @@ def test_every_mutant_is_caught_every_scenario_catches_one_and_no_legal_variatio
     ran = offsets("mutants", "-b", "in-house", "--out", str(tmp_path), seconds=RUN_SECONDS)
     assert ran.code == 0, ran.err[-3000:]
     told = json.loads((tmp_path / "mutants.json").read_text())
-    assert told["backend"] == "in-house"
+    assert told["backend"].startswith("in-house")
     assert told["objections"] == []
     assert len(told["mutants"]) >= 45
     assert all(mutant["caught_by"] for mutant in told["mutants"])

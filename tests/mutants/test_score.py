@@ -147,15 +147,12 @@ def test_bendings_together_do_what_each_does(in_house: RunningBackend, proxies: 
 
 def test_stories_that_are_told_at_once_restart_their_broker_once() -> None:
     restarts: list[int] = []
-    meeting = Together(5)
+    meeting = Together(5, at_once=2)
 
     def story(number: int) -> None:
-        if number == 0:
-            meeting.leave()  # one that ends before its restart keeps nobody waiting
-            return
-        for _ in range(2):
-            meeting.arrive(lambda: restarts.append(threading.get_ident()))
-        meeting.leave()
+        with meeting:
+            for _ in range(2 if number else 0):  # one that ends before its restart keeps nobody waiting
+                meeting.arrive(lambda: restarts.append(threading.get_ident()))
 
     with ThreadPoolExecutor(5) as threads:
         list(threads.map(story, range(5)))
@@ -163,19 +160,18 @@ def test_stories_that_are_told_at_once_restart_their_broker_once() -> None:
 
 
 def test_a_restart_that_fails_fails_no_story_but_the_one_that_made_it() -> None:
-    meeting = Together(2)
+    meeting = Together(2, at_once=2)
 
     def fail() -> None:
         raise OSError("will not start")
 
     def story(_number: int) -> str:
-        try:
-            meeting.arrive(fail)
-        except OSError as error:
-            return str(error)
-        finally:
-            meeting.leave()
-        return "went on"
+        with meeting:
+            try:
+                meeting.arrive(fail)
+            except OSError as error:
+                return str(error)
+            return "went on"
 
     with ThreadPoolExecutor(2) as threads:
         assert sorted(threads.map(story, range(2))) == ["went on", "will not start"]
