@@ -17,6 +17,7 @@ CAPABILITIES = frozenset(
         "compaction",
         "transactions",
         "idempotence",
+        "groups",
         "restart",
         "tiered",
         "legacy",

@@ -274,12 +274,28 @@ class Cluster:
         self.await_leaders(topic, range(count))
 
     def configure_topic(self, name: str, config: Mapping[str, str]) -> None:
-        """Set topic settings, leaving the others as they are."""
+        """Set topic settings, leaving the others as they are; returns when the broker says that it has them.
+
+        A controller acknowledges a change before the broker that leads the topic has heard of it. A record written in
+        between would be kept or deleted by the settings before.
+        """
         changes = [{"name": key, "config_operation": 0, "value": value} for key, value in config.items()]
         resource = {"resource_type": 2, "resource_name": name, "configs": changes}
         answer = self.ask("incremental_alter_configs", resources=[resource], validate_only=False)
         first = sole(answer.responses, "incremental_alter_configs")
         require(first.error_code, f"set {dict(config)} on topic {name}", first.error_message)
+        if "describe_configs" in self.api_versions:
+            eventually(
+                lambda: self._settings(name, tuple(config)),
+                lambda seen: seen == dict(config),
+                reason=f"topic {name} to have {dict(config)}",
+                seconds=LEADERSHIP_SECONDS,
+            )
+
+    def _settings(self, topic: str, names: tuple[str, ...]) -> dict[str, str | None]:
+        wanted = {"resource_type": 2, "resource_name": topic, "configuration_keys": names}
+        answer = self.ask("describe_configs", resources=[wanted], include_synonyms=False, include_documentation=False)
+        return {str(each.name): each.value for each in sole(answer.results, "describe_configs").configs}
 
     def leader_epoch(self, topic: str, partition: int) -> int:
         """The leader epoch that Metadata announces; -1 where the version has none."""
@@ -476,7 +492,69 @@ class Cluster:
         entry = sole(sole(answer.topics, "delete_records").partitions, "delete_records")
         return Observation({"error": int(entry.error_code), "low_watermark": int(entry.low_watermark)})
 
+    def epoch_end(self, topic: str, partition: int, epoch: int) -> Observation:
+        """Where a leader epoch ends: error, leader_epoch and end_offset of OffsetForLeaderEpoch."""
+        asked = {"partition": partition, "current_leader_epoch": -1, "leader_epoch": epoch}
+        answer = self.ask(
+            "offset_for_leader_epoch",
+            node=self.leader(topic, partition),
+            replica_id=CONSUMER,
+            topics=[{"topic": topic, "partitions": [asked]}],
+        )
+        entry = sole(sole(answer.topics, "offset_for_leader_epoch").partitions, "offset_for_leader_epoch")
+        return Observation(
+            {
+                "error": int(entry.error_code),
+                "leader_epoch": int(entry.leader_epoch),
+                "end_offset": int(entry.end_offset),
+            }
+        )
+
+    # -- groups
+
+    def committed_offset(self, group: str, topic: str, partition: int) -> Observation:
+        """What a group committed for a partition: error and committed_offset, from the group's coordinator."""
+
+        def look() -> Observation:
+            node = self._coordinator(group, key_type=0)
+            if node is None:
+                return Observation({"error": COORDINATOR_NOT_AVAILABLE})
+            topics = [{"name": topic, "partition_indexes": (partition,)}]
+            answer = self.ask(
+                "offset_fetch",
+                version=self.highest("offset_fetch", up_to=9),  # later ones use topic ids
+                node=node,
+                group_id=group,
+                topics=topics,
+                groups=[{"group_id": group, "topics": topics}],
+                require_stable=False,
+            )
+            told = sole(answer.groups, "offset_fetch") if hasattr(answer, "groups") else answer
+            entry = sole(sole(told.topics, "offset_fetch").partitions, "offset_fetch")
+            error = int(getattr(told, "error_code", 0)) or int(entry.error_code)
+            return Observation({"error": error, "committed_offset": int(entry.committed_offset)})
+
+        return eventually(
+            look,
+            lambda seen: seen.fields["error"] not in COORDINATOR_ERRORS,
+            reason=f"a coordinator of group {group}",
+            seconds=COORDINATOR_SECONDS,
+        )
+
     # -- transactions
+
+    def start_idempotent_producer(self) -> Producer:
+        """A producer id without transactions, from any broker."""
+        answer = self.ask(
+            "init_producer_id",
+            version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
+            transactional_id=None,
+            transaction_timeout=timedelta(seconds=60),
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        require(answer.error_code, "start an idempotent producer")
+        return Producer(int(answer.producer_id), int(answer.producer_epoch))
 
     def start_transactional_producer(self, transactional_id: str) -> Producer:
         """A producer id for transactions, from the coordinator that owns this transactional id."""
@@ -507,7 +585,10 @@ class Cluster:
         return producer
 
     def _transaction_coordinator(self, transactional_id: str) -> str | None:
-        answer = self.ask("find_coordinator", key=transactional_id, key_type=1, coordinator_keys=(transactional_id,))
+        return self._coordinator(transactional_id, key_type=1)
+
+    def _coordinator(self, key: str, *, key_type: int) -> str | None:
+        answer = self.ask("find_coordinator", key=key, key_type=key_type, coordinator_keys=(key,))
         entry = sole(answer.coordinators, "find_coordinator") if hasattr(answer, "coordinators") else answer
         return None if int(entry.error_code) else f"{entry.host}:{entry.port}"
 

@@ -139,14 +139,14 @@ class Connection:
         """The decoded answer to a request that is composed already."""
         version = int(request.__version__)
         buffer = io.BytesIO()
-        request_type: type = type(request)
-        _writer(request_type)(buffer, request)
-        response_type = _response_type(api, version)
-        flexible_header = response_type.__header_schema__.__version__ > 0
+        kind: type = type(request)
+        _writer(kind)(buffer, request)
+        answer_kind = response_type(api, version)
+        flexible_header = answer_kind.__header_schema__.__version__ > 0
         body = self._exchange(api, version, request, buffer.getvalue(), request.__flexible__, flexible_header)
         answered = self.exchanges[-1]
         try:
-            response, _size = _entity_reader(response_type)(body, 0)  # clients ignore what follows
+            response, _size = entity_reader(answer_kind)(body, 0)  # clients ignore what follows
         except Exception as error:  # the codec raises many kinds on hostile bytes; each means the same here
             self.close()
             detail = f"undecodable answer: {error!r}"
@@ -178,7 +178,7 @@ class Connection:
             (answered,) = struct.unpack_from(">i", frame)
             if answered != correlation:
                 raise MalformedAnswer(f"correlation id {answered} instead of {correlation}")
-            skip = 4 + (_tagged_fields_size(frame, 4) if flexible_answer else 0)
+            skip = 4 + (tagged_fields_size(frame, 4) if flexible_answer else 0)
         except WireError as error:
             raise self._failed(api, version, request, type(error), str(error), started) from error
         except TimeoutError as error:
@@ -221,12 +221,12 @@ class Connection:
 
 
 @cache
-def _request_type(api: str, version: int) -> Any:
+def request_type(api: str, version: int) -> Any:
     return load_request_schema(API_KEYS[api], version)
 
 
 @cache
-def _response_type(api: str, version: int) -> Any:
+def response_type(api: str, version: int) -> Any:
     return load_response_schema(API_KEYS[api], version)
 
 
@@ -236,7 +236,7 @@ def compose(api: str, version: int, fields: Mapping[str, object]) -> Any:
     Required: every field that the version has without a default. Not required: that the version has all the
     fields given, so that one call can be made at every version.
     """
-    return _compose(_request_type(api, version), fields)
+    return _compose(request_type(api, version), fields)
 
 
 def _compose(entity: type, fields: Mapping[str, object]) -> Any:
@@ -275,7 +275,7 @@ def _writer(entity: type) -> Any:
 
 
 @cache
-def _entity_reader(entity: type) -> Reader:
+def entity_reader(entity: type) -> Reader:
     """Reads an entity of the codec from what a broker sent.
 
     The codec reads single values. Its own reader of whole entities is not fit for hostile bytes: it reserves
@@ -319,7 +319,7 @@ def _field_reader(hint: Any, kafka_type: str, flexible: bool) -> Reader:
     if typing.get_origin(kind) is tuple:
         return _array_reader(_field_reader(typing.get_args(kind)[0], kafka_type, flexible), flexible, nullable)
     if dataclasses.is_dataclass(kind):
-        read_entity = _entity_reader(typing.cast("type", kind))
+        read_entity = entity_reader(typing.cast("type", kind))
         return _nullable_reader(read_entity) if nullable else read_entity
     reader: Reader = get_reader("int16" if kafka_type == "error_code" else kafka_type, flexible, nullable)
     return reader
@@ -359,7 +359,7 @@ def _nullable_reader(read: Reader) -> Reader:
     return read_nullable
 
 
-def _tagged_fields_size(frame: bytes, position: int) -> int:
+def tagged_fields_size(frame: bytes, position: int) -> int:
     """The size of a response header's tagged fields, whose content no scenario depends on."""
     start = position
     count, position = _unsigned_varint(frame, position)

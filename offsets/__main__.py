@@ -44,6 +44,7 @@ def parser() -> Parser:
     _add_report(commands)
     _add_show(commands)
     _add_get(commands)
+    _add_mutants(commands)
     return root
 
 
@@ -58,8 +59,8 @@ def _add(commands: Commands, name: str, help: str, more: str = "") -> Parser:
 
 
 def _add_list(commands: Commands) -> None:
-    command = _add(commands, "list", "list scenarios or backends: what could be run, before it is")
-    command.add_argument("what", choices=("scenarios", "backends"))
+    command = _add(commands, "list", "list scenarios, backends or mutants: what could be run, before it is")
+    command.add_argument("what", choices=("scenarios", "backends", "mutants"))
     command.add_argument("--all", action="store_true", help="scenarios of the catalogue that are not written yet, too")
 
 
@@ -85,13 +86,7 @@ def _add_run(commands: Commands) -> None:
         "4 when no backend ran. pytest suites --backend NAME is the command that fails on a deviation.",
     )
     _add_backends(command, required=False)
-    command.add_argument(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
-    )
+    _add_scenario(command)
     command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
     command.add_argument(
         "--jobs",
@@ -141,6 +136,40 @@ def _add_get(commands: Commands) -> None:
     command.add_argument("--time", default="latest", metavar="SPEC", help="which offset (latest)")
     command.add_argument(
         "--bootstrap", default="127.0.0.1:9092", metavar="HOST:PORT", help="the broker (127.0.0.1:9092)"
+    )
+
+
+def _add_mutants(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "mutants",
+        "prove that the suite can fail and is fair: break a backend on purpose and see which scenarios notice",
+        "Each mutant is a bug that a proxy makes of the backend's own answers; each legal variation is a liberty that\n"
+        "the protocol allows. Exit code 1 when a mutant survives, a scenario catches nothing, or a legal variation is\n"
+        "called a deviation. With --mutant nothing is said of scenarios that catch nothing, with --scenario nothing\n"
+        "of mutants that survive. The mutation score of each scenario goes to DIR/mutants.json.",
+    )
+    command.add_argument(
+        "-b", "--backend", required=True, metavar="NAME[@VERSION]", help="a broker of backends.toml (in-house is quick)"
+    )
+    _add_scenario(command)
+    command.add_argument(
+        "--mutant",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this mutant or legal variation, or all that match; may be given several times",
+    )
+    command.add_argument("--out", default="out", metavar="DIR", help="where mutants.json goes (out)")
+
+
+def _add_scenario(command: Parser) -> None:
+    command.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
     )
 
 
@@ -213,6 +242,10 @@ def _perform(options: argparse.Namespace) -> Exit:
             from offsets import get
 
             return get.perform(options.topic, options.time, options.bootstrap)
+        case "mutants":
+            from offsets import mutants
+
+            return mutants.perform(options.backend, options.scenario, options.mutant, options.out)
     raise AssertionError(options.command)
 
 

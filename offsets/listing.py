@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from tabulate import tabulate
 
 from backends import registry
 from conformance.catalogue import Entry, Scenario, catalogue, scenario_of
+from mutants.bugs import MUTANTS
+from mutants.variations import VARIATIONS
 from offsets.exits import Exit
 
 SUITES = Path(__file__).parents[1] / "suites"
@@ -18,15 +21,22 @@ SUITES = Path(__file__).parents[1] / "suites"
 def perform(what: str, *, everything: bool) -> Exit:
     if what == "scenarios":
         _list_scenarios(everything)
+    elif what == "mutants":
+        _list_mutants()
     else:
         _list_backends()
     return Exit.AS_EXPECTED
 
 
+def told_functions() -> list[Callable[..., None]]:
+    """Every test function of the suites that tells a scenario, in the order of the files."""
+    modules = [importlib.import_module(f"suites.{path.stem}") for path in sorted(SUITES.glob("test_*.py"))]
+    return [function for module in modules for function in vars(module).values() if scenario_of(function)]
+
+
 def told_scenarios() -> dict[str, Scenario]:
     """Every scenario that a suite tells, by id."""
-    modules = [importlib.import_module(f"suites.{path.stem}") for path in sorted(SUITES.glob("test_*.py"))]
-    found = (scenario_of(function) for module in modules for function in vars(module).values())
+    found = (scenario_of(function) for function in told_functions())
     return {scenario.id: scenario for scenario in found if scenario is not None}
 
 
@@ -57,3 +67,11 @@ def _list_backends() -> None:
     headings = ["backend", "preset", "in make matrix", "declares that it lacks"]
     print(tabulate(rows, headings, tablefmt="simple"))
     print("\nA broker that runs already: --bootstrap HOST:PORT. A version that is not listed is tried all the same.")
+
+
+def _list_mutants() -> None:
+    rows = [[each.name, each.why] for each in MUTANTS]
+    print(tabulate(rows, ["mutant", "what it would do to a user"], tablefmt="simple"))
+    rows = [[each.name, each.why] for each in VARIATIONS]
+    print("\n" + tabulate(rows, ["legal variation", "why it is legal"], tablefmt="simple"))
+    print(f"\n{len(MUTANTS)} mutants, {len(VARIATIONS)} legal variations. offsets mutants tries them all.")

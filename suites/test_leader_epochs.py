@@ -55,3 +55,12 @@ def test_answered_epochs_are_not_above_the_announced_one(partition: Partition) -
 def test_an_error_answer_carries_no_offset(partition: Partition) -> None:
     partition.point_at(partition.topic, 99)
     partition.expect(LATEST, Accepted({"error": 3, "offset": -1, "timestamp": -1}))
+
+
+@scenario("ofle.current", impact="A client takes its records for truncated, and reads them again.")
+def test_the_current_epoch_ends_at_latest(partition: Partition) -> None:
+    partition.produce(3)
+    epoch = partition.cluster.leader_epoch(partition.topic, 0)
+    seen = partition.cluster.epoch_end(partition.topic, 0, epoch)
+    asked = f"OffsetForLeaderEpoch of epoch {epoch}, which Metadata announces"
+    partition.check("end", asked, seen, Accepted({"error": 0, "leader_epoch": epoch, "end_offset": 3}))

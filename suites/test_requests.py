@@ -245,13 +245,14 @@ def test_an_unknown_negative_number_is_refused(partition: Partition, timestamp: 
     )
 
 
-@scenario("req.unsupported-before-unknown", impact="None known; the order of two refusals.")
+@scenario("req.unsupported-before-unknown", revision=2, impact="None known; the order of two refusals.")
 def test_an_unknown_number_for_an_unknown_topic_is_refused(partition: Partition) -> None:
     partition.point_at(partition.unused_topic_name())
     version = partition.cluster.highest("list_offsets")
     partition.expect(
         UNKNOWN_NEGATIVE,
         refused(UNSUPPORTED_VERSION).when(advertises(9), "KAFKA-17331"),
+        refused(UNSUPPORTED_VERSION).legal("either refusal is one"),
         refused(UNKNOWN_TOPIC_OR_PARTITION).legal("either refusal is one"),
         version=version,
     )

@@ -24,7 +24,7 @@ def test_help_documents_every_exit_code() -> None:
         assert f"\n  {code}  " in ran.out
 
 
-@pytest.mark.parametrize("command", ["list", "smoke", "run", "report", "show", "get"])
+@pytest.mark.parametrize("command", ["list", "smoke", "run", "report", "show", "get", "mutants"])
 def test_every_command_has_help(command: str) -> None:
     ran = offsets(command, "--help")
     assert (ran.code, ran.err) == (0, "")
@@ -36,7 +36,7 @@ def test_scenarios_are_listed_with_level_needs_and_source() -> None:
     (line,) = [line for line in out.splitlines() if line.startswith("latest.after-retention-all")]
     assert line.split()[1:3] == ["MUST", "retention"]
     assert "seed 000" in line
-    assert out.splitlines()[-1].startswith("192 scenarios: ")
+    assert out.splitlines()[-1].startswith("195 scenarios: ")
 
 
 def test_the_catalogue_can_be_listed_whole() -> None:
