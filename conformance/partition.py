@@ -125,7 +125,7 @@ class Partition:
         self.story = story
         self.index = 0
         self._config: dict[str, str] = {}
-        self.topics: list[str] = []
+        self._topics: list[str] = []
         self._written = 0
 
     @cached_property
@@ -135,7 +135,7 @@ class Partition:
     def another_topic(self, *, partitions: int = 1, config: Mapping[str, str] | None = None) -> str:
         """A new topic beside the partition's own."""
         name = self.unused_topic_name()
-        self.topics.append(name)
+        self._topics.append(name)
         self.cluster.create_topic(name, partitions=partitions, config=KEEP_FOREVER | dict(config or {}))
         return name
 
@@ -144,7 +144,7 @@ class Partition:
 
     def tidy_up(self) -> None:
         """Delete the topics of this story. Whether that works decides nothing."""
-        for name in self.topics:
+        for name in self._topics:
             with contextlib.suppress(Exception):
                 self.cluster.delete_topic(name)
 

@@ -7,14 +7,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
 from backends.running import RunningBackend
 from conformance.answers import BrokerFacts, Judgement, Silence, Verdict
 from conformance.catalogue import Scenario, scenario_of
-from conformance.cluster import Cluster, NotSupported
+from conformance.cluster import Cluster
 from conformance.partition import Partition, Story
 from conformance.telling import decline, objection, outcome, telling
 from conformance.waiting import DeadlinePassed
@@ -25,9 +24,6 @@ from mutants.proxy import ProxyThread
 
 PATIENCE_SECONDS = 10.0
 """Background work takes half a second where intervals are 100 ms. A mutant that hides its end is waited for in vain."""
-
-SWEPT_AT_ONCE = 40
-"""Topics per deletion: few enough that they do not pile up, many enough that deleting costs little."""
 
 TOGETHER_SECONDS = 120.0
 """For every story that is told at once to come to its restart: each takes seconds, and most wait for the slowest."""
@@ -123,29 +119,6 @@ class Together:
                 self._changed.notify_all()
 
 
-class Sweeper:
-    """Deletes the topics of stories that have been told, many at once.
-
-    Thousands of stories leave thousands of topics, and a broker looks through all of them for expired records ten
-    times a second. Whether a deletion works decides nothing.
-    """
-
-    def __init__(self, backend: RunningBackend) -> None:
-        self._backend = backend
-        self._lock = threading.Lock()
-        self._names: list[str] = []
-
-    def sweep(self, names: Iterable[str]) -> None:
-        with self._lock:
-            self._names += names
-            if len(self._names) < SWEPT_AT_ONCE:
-                return
-            names, self._names = self._names, []
-        topics = [{"name": name, "topic_id": None} for name in names]
-        with contextlib.suppress(WireError, NotSupported), Cluster(self._backend.bootstrap) as cluster:
-            cluster.ask("delete_topics", topics=topics, topic_names=tuple(names), timeout=timedelta(0))
-
-
 class BentBroker:
     """A running backend as it looks from behind a proxy."""
 
@@ -181,14 +154,13 @@ def tell(
     proxies: ProxyThread,
     bending: Bending,
     *,
-    sweeper: Sweeper,
     recording: bool = False,
     together: Together | None = None,
 ) -> Ending:
     """Tell one story through a proxy of its own, so that no other story can change what this one sees."""
     started = time.monotonic()
     with together or contextlib.nullcontext(), proxies.open(backend.bootstrap, bending, recording=recording) as proxy:
-        story = _tell(tale, backend, BentBroker(backend, proxy.address, together), sweeper)
+        story = _tell(tale, backend, BentBroker(backend, proxy.address, together))
     verdict = outcome(story.checks)
     reason = next(
         (f"{check.id}: {check.judgement.reason}" for check in story.checks if check.judgement.verdict is verdict), ""
@@ -196,7 +168,7 @@ def tell(
     return Ending(tale, verdict, reason, proxy.bent, time.monotonic() - started, tuple(proxy.heard))
 
 
-def _tell(tale: Tale, backend: RunningBackend, broker: BentBroker, sweeper: Sweeper) -> Story:
+def _tell(tale: Tale, backend: RunningBackend, broker: BentBroker) -> Story:
     story = Story(tale.scenario, BrokerFacts(backend.backend.column, (0, 0)), "", _forget)
     try:
         story.facts = broker.facts
@@ -214,7 +186,6 @@ def _tell(tale: Tale, backend: RunningBackend, broker: BentBroker, sweeper: Swee
         # A mistake of ours is a check already, and broken; it must not hide what the other stories show.
         with contextlib.suppress(Exception), telling(story):
             tale.function(partition, **tale.arguments)
-    sweeper.sweep(partition.topics)
     return story
 
 

@@ -16,7 +16,7 @@ from mutants.bugs import MUTANTS, latest
 from mutants.matrix import can_notice, run
 from mutants.proxy import ProxyThread
 from mutants.score import Score, as_json, objections, score
-from mutants.stories import Sweeper, Tale, Together, tales, tell
+from mutants.stories import Tale, Together, tales, tell
 from mutants.variations import VARIATIONS
 from offsets.listing import told_functions
 
@@ -127,7 +127,7 @@ def test_every_parameter_of_a_scenario_is_told() -> None:
 
 def test_only_what_a_story_heard_can_be_noticed(in_house: RunningBackend, proxies: ProxyThread) -> None:
     (tale,) = stories("latest.one-record")
-    ending = tell(tale, in_house, proxies, UNBENT, sweeper=Sweeper(in_house), recording=True)
+    ending = tell(tale, in_house, proxies, UNBENT, recording=True)
     assert ending.verdict is Verdict.CONFORMS
     noticeable = {bending.name for bending in MUTANTS if can_notice(bending, ending.heard)}
     assert "latest-is-the-last-offset" in noticeable
@@ -142,7 +142,7 @@ def test_legal_variations_are_told_one_by_one_when_their_company_is_accused(scor
 def test_bendings_together_do_what_each_does(in_house: RunningBackend, proxies: ProxyThread) -> None:
     (tale,) = stories("latest.one-record")
     both = together([HIGHER, latest("less", "", lambda _, told: but(told, offset=told.offset - 5))])
-    assert tell(tale, in_house, proxies, both, sweeper=Sweeper(in_house)).verdict is Verdict.CONFORMS
+    assert tell(tale, in_house, proxies, both).verdict is Verdict.CONFORMS
 
 
 def test_stories_that_are_told_at_once_restart_their_broker_once() -> None:
