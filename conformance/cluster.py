@@ -530,9 +530,10 @@ class Cluster:
                 require_stable=False,
             )
             told = sole(answer.groups, "offset_fetch") if hasattr(answer, "groups") else answer
+            if getattr(told, "error_code", 0):  # then it lists no topics
+                return Observation({"error": int(told.error_code)})
             entry = sole(sole(told.topics, "offset_fetch").partitions, "offset_fetch")
-            error = int(getattr(told, "error_code", 0)) or int(entry.error_code)
-            return Observation({"error": error, "committed_offset": int(entry.committed_offset)})
+            return Observation({"error": int(entry.error_code), "committed_offset": int(entry.committed_offset)})
 
         return eventually(
             look,
@@ -544,17 +545,27 @@ class Cluster:
     # -- transactions
 
     def start_idempotent_producer(self) -> Producer:
-        """A producer id without transactions, from any broker."""
-        answer = self.ask(
-            "init_producer_id",
-            version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
-            transactional_id=None,
-            transaction_timeout=timedelta(seconds=60),
-            producer_id=-1,
-            producer_epoch=-1,
+        """A producer id without transactions, from any broker. A young one needs a moment to get hold of ids."""
+
+        def look() -> tuple[int, Producer]:
+            answer = self.ask(
+                "init_producer_id",
+                version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
+                transactional_id=None,
+                transaction_timeout=timedelta(seconds=60),
+                producer_id=-1,
+                producer_epoch=-1,
+            )
+            return int(answer.error_code), Producer(int(answer.producer_id), int(answer.producer_epoch))
+
+        error, producer = eventually(
+            look,
+            lambda seen: seen[0] not in COORDINATOR_ERRORS,
+            reason="a producer id",
+            seconds=COORDINATOR_SECONDS,
         )
-        require(answer.error_code, "start an idempotent producer")
-        return Producer(int(answer.producer_id), int(answer.producer_epoch))
+        require(error, "start an idempotent producer")
+        return producer
 
     def start_transactional_producer(self, transactional_id: str) -> Producer:
         """A producer id for transactions, from the coordinator that owns this transactional id."""

@@ -87,7 +87,11 @@ def _chosen(name: str, patterns: Sequence[str]) -> bool:
 
 def _print(result: Score) -> None:
     rows = [
-        [each.bending.name, f"{len(each.caught)} of {len(each.told)}", _some(list(each.caught)) or "SURVIVES"]
+        [
+            each.bending.name,
+            f"{len(each.caught)} of {len(each.told)}",
+            _some(list(each.caught)) or ("SURVIVES" if each.told else "nobody met it"),
+        ]
         for each in result.mutants
     ]
     print(tabulate(rows, ["mutant", "caught by", "scenarios that met it, among them"], tablefmt="simple"))
