@@ -55,6 +55,10 @@ LEADERSHIP_SECONDS = 5.0
 COORDINATOR_SECONDS = 30.0
 """The first transaction of a broker's life creates an internal topic, which can take seconds."""
 
+LOOKUP_MS = 10_000
+"""How long a broker may look for a time in remote storage, from ListOffsets v10 on. With 0, a look-up that is not
+done at once is REQUEST_TIMED_OUT, and rightly; clients send the time that they would wait."""
+
 NAMES_ONLY = 12
 """The last Produce and Fetch version that names topics; later ones use topic ids, which no scenario needs."""
 
@@ -340,7 +344,7 @@ class Cluster:
         version: int | None = None,
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
-        timeout_ms: int = 0,
+        timeout_ms: int = LOOKUP_MS,
     ) -> Observation:
         """One question, one answer: error, offset, timestamp and, from version 4 on, leader_epoch."""
         entries = self.list_offsets_together(
@@ -359,7 +363,7 @@ class Cluster:
         version: int | None = None,
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
-        timeout_ms: int = 0,
+        timeout_ms: int = LOOKUP_MS,
     ) -> dict[tuple[str, int], list[Observation]]:
         """Several questions in one request to the first one's leader; the order of the answer is not looked at."""
         first = questions[0]
@@ -380,7 +384,7 @@ class Cluster:
         version: int | None = None,
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
-        timeout_ms: int = 0,
+        timeout_ms: int = LOOKUP_MS,
     ) -> Any:
         topics: dict[str, list[dict[str, int]]] = {}
         for each in questions:

@@ -27,6 +27,7 @@ from conformance.batches import Codec, Producer, Record, StoredRecord, encode_ba
 from conformance.catalogue import Scenario
 from conformance.cluster import (
     CONSUMER,
+    LOOKUP_MS,
     READ_COMMITTED,
     READ_UNCOMMITTED,
     UNKNOWN_TOPIC_OR_PARTITION,
@@ -300,7 +301,7 @@ class Partition:
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
         epoch: int = -1,
-        timeout_ms: int = 0,
+        timeout_ms: int = LOOKUP_MS,
     ) -> Observation:
         """One offset question without a judgement."""
         question = self.question(spec, current_leader_epoch=epoch)
@@ -319,7 +320,7 @@ class Partition:
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
         epoch: int = -1,
-        timeout_ms: int = 0,
+        timeout_ms: int = LOOKUP_MS,
         within: float = 0.0,
     ) -> Observation:
         """Ask, judge, record. The check is named after the spec unless it is given a name.
@@ -349,7 +350,7 @@ class Partition:
         asked += f" isolation={isolation}" if isolation else ""
         asked += f" replica={replica}" if replica != CONSUMER else ""
         asked += f" current_leader_epoch={epoch}" if epoch != -1 else ""
-        asked += f" timeout_ms={timeout_ms}" if timeout_ms else ""
+        asked += f" timeout_ms={timeout_ms}" if timeout_ms != LOOKUP_MS else ""
         self.story.add(
             check or spec.name,
             asked,
