@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from backends.apache_kafka import ApacheKafka
 from backends.external import External
+from backends.in_house import InHouse
 from backends.librdkafka_mock import LibrdkafkaMock
 from backends.registry import Backend
 from backends.running import RunningBackend
@@ -18,6 +19,8 @@ def prepare(backend: Backend, *, bootstrap: str = "") -> RunningBackend:
             return ApacheKafka(backend, tiered=True)
         case "librdkafka-mock":
             return LibrdkafkaMock(backend)
+        case "in-house":
+            return InHouse(backend)
         case "external":
             return External(backend, bootstrap)
     raise ValueError(f"backends.toml names preset {backend.preset!r}, which no module here runs")
