@@ -9,25 +9,30 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 from conformance.cluster import Cluster, NotSupported, Question, StepFailed
+from conformance.security import PLAINTEXT, BadClientConfig, read_client_config
 from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec
-from conformance.wire import BadAddress, BrokerUnreachable, WireError, error_name
+from conformance.wire import BadAddress, BrokerUnreachable, NotAllowedIn, WireError, error_name
 from offsets.exits import CommandFailed, Exit
 
 
-def perform(wanted: Sequence[str], time: str, bootstrap: str) -> Exit:
+def perform(wanted: Sequence[str], time: str, bootstrap: str, client_config: str | None = None) -> Exit:
     try:
         spec = parse_spec(time)
-    except ValueError as error:
+        security = read_client_config(Path(client_config)) if client_config else PLAINTEXT
+    except (ValueError, BadClientConfig) as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     topics = [_topic_and_partition(each) for each in wanted]
     try:
-        cluster = Cluster(bootstrap)
+        cluster = Cluster(bootstrap, security=security)
     except BadAddress as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     except BrokerUnreachable as error:
         raise CommandFailed(f"no broker answers at {error}; check --bootstrap HOST:PORT") from error
+    except NotAllowedIn as error:
+        raise CommandFailed(f"{error} in --client-config FILE") from error
     except WireError as error:
         raise CommandFailed(f"what listens there does not answer like a Kafka ({error})") from error
     with cluster:
