@@ -31,7 +31,7 @@ from backends.user_cache import SetupError
 ROOT = Path(__file__).parents[1]
 
 KAFKA = "offset-conformance/kafka"
-IN_HOUSE = "offset-conformance/in-house:latest"
+IN_HOUSE = "offset-conformance/in-house"
 KAFKA_VERSIONS = ("3.9.2", "4.3.1")
 
 BROKER_PACKAGES = ("kio", "crc32c", "cramjam", "typing-extensions")
@@ -128,7 +128,9 @@ def _python_base(engine: Engine) -> str:
                 if not str(file).startswith("..") and "__pycache__" not in file.parts:
                     archive.add(Path(str(file.locate())), f"{target}/site-packages/{file}", filter=_plain)
 
-    return _import(engine, tag, [executable, *library.glob("lib-dynload/*.so")], fill)
+    installed = [Path(str(file.locate())) for name in BROKER_PACKAGES for file in distribution(name).files or ()]
+    compiled = [file for file in installed if file.suffix == ".so"]
+    return _import(engine, tag, [executable, *library.glob("lib-dynload/*.so"), *compiled], fill)
 
 
 def _import(
