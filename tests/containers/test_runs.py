@@ -66,7 +66,8 @@ def not_run(out: Path) -> dict[str, str]:
 
 
 def run(out: Path, *arguments: str, **environment: str) -> Ran:
-    return offsets("run", "--out", str(out), "--scenario", "latest.one-record", *arguments, **environment)
+    chosen = ["--out", str(out), "--scenario", "latest.one-record", *arguments]
+    return offsets("run", *chosen, seconds=RUN_SECONDS, **environment)
 
 
 def test_without_an_engine_nothing_runs_and_the_code_says_so(tmp_path: Path) -> None:

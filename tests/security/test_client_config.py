@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from secured_kafka import PASSWORD, Secured, make_certificates, secured_kafka
-from whole_runs import ended, lines_in, offsets, suites
+from whole_runs import RUN_SECONDS, ended, lines_in, offsets, suites
 
 from conformance.batches import Record, encode_batch
 from conformance.cluster import Cluster
@@ -40,7 +40,7 @@ def test_the_suites_run_and_no_secret_is_in_anything_they_leave(secured: Secured
     config = secured.client_config()
     out = tmp_path / "out"
     chosen = ["--bootstrap", secured.address, "--client-config", str(config)]
-    ran = offsets("run", *chosen, "--scenario", "latest.*", "--scenario", "agree.*", "--out", str(out), seconds=300)
+    ran = offsets("run", *chosen, "--scenario=latest.*", "--scenario=agree.*", f"--out={out}", seconds=RUN_SECONDS)
     assert ran.code == 0, ran.err
     checks = [line for line in lines_in(out / "results") if line["kind"] == "check"]
     assert {line["verdict"] for line in checks} == {"conforms"}
