@@ -94,51 +94,46 @@ def unsigned_varint(number: int) -> bytes:
 @cache
 def entity_writer(entity: type) -> Writer:
     """Writes a mapping as this entity: its fields in order, runs of fixed-size ones in a single pack."""
-    flexible = bool(entity.__flexible__)  # type: ignore[attr-defined]
-    hints = typing.get_type_hints(entity)
-    steps: list[Callable[[bytearray, Fields], None]] = []
-    run: list[dataclasses.Field[Any]] = []
-    tags: list[tuple[int, str, Writer]] = []
-
-    def end_run() -> None:
+    layout = _layout(entity)
+    lines, names = ["def write(out, values):", "  get = values.get"], dict[str, object]()
+    for number, (run, field) in enumerate(layout.parts):
+        last = number + 1 == len(layout.parts)
+        ends_here = layout.flexible and last and not field and not layout.tagged
+        names |= {f"pack{number}": struct.Struct(_form(run) + ("x" if ends_here else "")).pack}
+        names |= {f"default_{each.name}": _fixed_default(each) for each in run}
         if run:
-            steps.append(_fixed_step(tuple(run)))
-            run.clear()
+            lines.append(
+                f"  out += pack{number}({', '.join(f'get({each.name!r}, default_{each.name})' for each in run)})"
+            )
+        if field:
+            names[f"write_{field.name}"] = _value_writer(field, layout.hints[field.name], layout.flexible)
+            names[f"default_{field.name}"] = _variable_default(field, layout.hints[field.name])
+            lines.append(f"  write_{field.name}(out, get({field.name!r}, default_{field.name}))")
+    if layout.tagged:
+        names["write_tags"] = _tags_writer(
+            {each.metadata["tag"]: (each.name, _value_writer(each, layout.hints[each.name], True))
+             for each in layout.tagged}
+        )  # fmt: skip
+        lines.append("  write_tags(out, values)")
+    elif layout.flexible and not (layout.parts and not layout.parts[-1][1]):
+        lines.append("  out.append(0)")  # the count of tags, which otherwise is the last byte of the last pack
+    return typing.cast("Writer", _compiled("write", lines, names))
 
-    for field in dataclasses.fields(entity):
-        if "tag" in field.metadata:
-            tags.append((field.metadata["tag"], field.name, _value_writer(field, hints[field.name], True)))
-        elif field.metadata.get("kafka_type") in FIXED and not _is_array(hints[field.name]):
-            run.append(field)
-        else:
-            end_run()
-            steps.append(_variable_step(field, hints[field.name], flexible))
-    if flexible and run and not tags:
-        steps.append(_fixed_step(tuple(run), "x"))  # the count of tags, which is zero
-    else:
-        end_run()
-        if flexible:
-            steps.append(_tags_step(tuple(sorted(tags, key=lambda tag: tag[0]))))
 
-    if len(steps) == 1:
-        return steps[0]
+def _tags_writer(tags: Mapping[int, tuple[str, Writer]]) -> Writer:
+    in_order = [(number, *tags[number]) for number in sorted(tags)]
 
     def write(out: bytearray, values: Fields) -> None:
-        for step in steps:
-            step(out, values)
+        given = [tag for tag in in_order if tag[1] in values]
+        out += unsigned_varint(len(given))
+        for number, name, write_value in given:
+            value = bytearray()
+            write_value(value, values[name])
+            out += unsigned_varint(number)
+            out += unsigned_varint(len(value))
+            out += value
 
     return write
-
-
-def _fixed_step(fields: tuple[dataclasses.Field[Any], ...], padding: str = "") -> Callable[[bytearray, Fields], None]:
-    pack = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields) + padding).pack
-    wanted = tuple((field.name, _fixed_default(field)) for field in fields)
-
-    def step(out: bytearray, values: Fields) -> None:
-        get = values.get
-        out += pack(*[get(name, default) for name, default in wanted])
-
-    return step
 
 
 def _fixed_default(field: dataclasses.Field[Any]) -> int | float | bool:
@@ -148,16 +143,6 @@ def _fixed_default(field: dataclasses.Field[Any]) -> int | float | bool:
     if isinstance(default, timedelta):
         return round(default.total_seconds() * 1000)
     return 0 if default is dataclasses.MISSING else typing.cast("int", default)
-
-
-def _variable_step(field: dataclasses.Field[Any], hint: Any, flexible: bool) -> Callable[[bytearray, Fields], None]:
-    name, write = field.name, _value_writer(field, hint, flexible)
-    default = _variable_default(field, hint)
-
-    def step(out: bytearray, values: Fields) -> None:
-        write(out, values.get(name, default))
-
-    return step
 
 
 def _variable_default(field: dataclasses.Field[Any], hint: Any) -> Any:
@@ -170,24 +155,47 @@ def _variable_default(field: dataclasses.Field[Any], hint: Any) -> Any:
     return {"string": "", "bytes": b"", "records": b"", "uuid": None}.get(field.metadata.get("kafka_type", ""), {})
 
 
-def _tags_step(tags: tuple[tuple[int, str, Writer], ...]) -> Callable[[bytearray, Fields], None]:
-    def step(out: bytearray, values: Fields) -> None:
-        given = [tag for tag in tags if tag[1] in values] if tags else ()
-        if not given:
-            out.append(0)
-            return
-        out += unsigned_varint(len(given))
-        for number, name, write in given:
-            value = bytearray()
-            write(value, values[name])
-            out += unsigned_varint(number)
-            out += unsigned_varint(len(value))
-            out += value
-
-    return step
-
-
 # -- what both need to know of a field
+
+
+@dataclasses.dataclass(frozen=True)
+class _Layout:
+    """The fields of an entity: runs of numbers, each followed by a field of any size, and the tagged ones."""
+
+    flexible: bool
+    hints: Mapping[str, Any]
+    parts: list[tuple[list[dataclasses.Field[Any]], dataclasses.Field[Any] | None]]
+    tagged: list[dataclasses.Field[Any]]
+
+
+def _layout(entity: type) -> _Layout:
+    layout = _Layout(bool(entity.__flexible__), typing.get_type_hints(entity), [], [])  # type: ignore[attr-defined]
+    run: list[dataclasses.Field[Any]] = []
+    for field in dataclasses.fields(entity):
+        if "tag" in field.metadata:
+            layout.tagged.append(field)
+        elif _is_number(field, layout.hints[field.name]):
+            run.append(field)
+        else:
+            layout.parts.append((run, field))
+            run = []
+    if run:
+        layout.parts.append((run, None))
+    return layout
+
+
+def _form(run: list[dataclasses.Field[Any]]) -> str:
+    return ">" + "".join(FIXED[field.metadata["kafka_type"]] for field in run)
+
+
+def _is_number(field: dataclasses.Field[Any], hint: Any) -> bool:
+    return field.metadata.get("kafka_type") in FIXED and not _is_array(hint)
+
+
+def _compiled(name: str, lines: list[str], names: dict[str, object]) -> object:
+    """A function from its source, as `dataclasses` makes them: field by field, with nothing to look up."""
+    exec("\n".join(lines), names)
+    return names[name]
 
 
 def _is_array(hint: Any) -> bool:
@@ -289,7 +297,7 @@ def request_reader(entity: type) -> Reader:
     def read_request(data: bytes, position: int) -> tuple[Any, int]:
         try:
             return read(data, position)
-        except (struct.error, IndexError, UnicodeDecodeError) as error:
+        except (struct.error, IndexError) as error:
             raise Undecodable(str(error)) from None
 
     return read_request
@@ -298,86 +306,34 @@ def request_reader(entity: type) -> Reader:
 @cache
 def entity_reader(entity: type) -> Reader:
     """The mirror image of `entity_writer`. Tags that the version does not have are skipped, as Kafka does."""
-    flexible = bool(entity.__flexible__)  # type: ignore[attr-defined]
-    hints = typing.get_type_hints(entity)
-    steps: list[Callable[[dict[str, Any], bytes, int], int]] = []
-    run: list[dataclasses.Field[Any]] = []
-    tags: dict[int, tuple[str, Reader]] = {}
-    defaults: dict[str, Any] = {}
-
-    def end_run() -> None:
+    layout = _layout(entity)
+    lines, names = ["def read(data, position):", "  entity = new()"], dict[str, object](new=SimpleNamespace)
+    for number, (run, field) in enumerate(layout.parts):
         if run:
-            steps.append(_fixed_read_step(tuple(run)))
-            run.clear()
-
-    for field in dataclasses.fields(entity):
-        hint = hints[field.name]
-        fixed = field.metadata.get("kafka_type") in FIXED and not _is_array(hint)
-        if "tag" in field.metadata:
-            tags[field.metadata["tag"]] = (field.name, _value_reader(field, hint, True))
-            defaults[field.name] = _fixed_default(field) if fixed else _variable_default(field, hint)
-        elif fixed:
-            run.append(field)
-        else:
-            end_run()
-            steps.append(_variable_read_step(field.name, _value_reader(field, hint, flexible)))
-    if not steps and not defaults:
-        return _numbers_reader(tuple(run), flexible)
-    end_run()
-    if flexible:
-        steps.append(_tags_read_step(tags))
-
-    def read(data: bytes, position: int) -> tuple[Any, int]:
-        entity = SimpleNamespace()
-        values = entity.__dict__
-        if defaults:
-            values.update(defaults)
-        for step in steps:
-            position = step(values, data, position)
-        return entity, position
-
-    return read
+            form = struct.Struct(_form(run))
+            names[f"unpack{number}"] = form.unpack_from
+            lines.append(f"  {', '.join(f'entity.{each.name}' for each in run)}, = unpack{number}(data, position)")
+            lines.append(f"  position += {form.size}")
+        if field:
+            names[f"read_{field.name}"] = _value_reader(field, layout.hints[field.name], layout.flexible)
+            lines.append(f"  entity.{field.name}, position = read_{field.name}(data, position)")
+    for each in layout.tagged:
+        number_or_not = _is_number(each, layout.hints[each.name])
+        default = _fixed_default(each) if number_or_not else _variable_default(each, layout.hints[each.name])
+        names[f"default_{each.name}"] = default
+        lines.append(f"  entity.{each.name} = default_{each.name}")
+    if layout.flexible:
+        names["read_tags"] = _tags_reader(
+            {each.metadata["tag"]: (each.name, _value_reader(each, layout.hints[each.name], True))
+             for each in layout.tagged}
+        )  # fmt: skip
+        lines.append("  position = read_tags(entity, data, position) if data[position] else position + 1")
+    lines.append("  return entity, position")
+    return typing.cast("Reader", _compiled("read", lines, names))
 
 
-def _numbers_reader(fields: tuple[dataclasses.Field[Any], ...], flexible: bool) -> Reader:
-    """Reads an entity that has nothing but numbers: the partitions of most requests, of which there are many."""
-    form = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields))
-    names = tuple(field.name for field in fields)
-    unpack, size = form.unpack_from, form.size
-    skip_tags = _tags_read_step({})
-
-    def read(data: bytes, position: int) -> tuple[Any, int]:
-        entity = SimpleNamespace()
-        entity.__dict__.update(zip(names, unpack(data, position), strict=False))
-        position += size
-        return entity, skip_tags({}, data, position) if flexible else position
-
-    return read
-
-
-def _fixed_read_step(fields: tuple[dataclasses.Field[Any], ...]) -> Callable[[dict[str, Any], bytes, int], int]:
-    form = struct.Struct(">" + "".join(FIXED[field.metadata["kafka_type"]] for field in fields))
-    names = tuple(field.name for field in fields)
-
-    def step(values: dict[str, Any], data: bytes, position: int) -> int:
-        values.update(zip(names, form.unpack_from(data, position), strict=False))
-        return position + form.size
-
-    return step
-
-
-def _variable_read_step(name: str, read: Reader) -> Callable[[dict[str, Any], bytes, int], int]:
-    def step(values: dict[str, Any], data: bytes, position: int) -> int:
-        values[name], position = read(data, position)
-        return position
-
-    return step
-
-
-def _tags_read_step(tags: Mapping[int, tuple[str, Reader]]) -> Callable[[dict[str, Any], bytes, int], int]:
-    def step(values: dict[str, Any], data: bytes, position: int) -> int:
-        if data[position] == 0:
-            return position + 1
+def _tags_reader(tags: Mapping[int, tuple[str, Reader]]) -> Callable[[SimpleNamespace, bytes, int], int]:
+    def read_tags(entity: SimpleNamespace, data: bytes, position: int) -> int:
         count, position = read_unsigned_varint(data, position)
         for _ in range(count):
             tag, position = read_unsigned_varint(data, position)
@@ -385,13 +341,14 @@ def _tags_read_step(tags: Mapping[int, tuple[str, Reader]]) -> Callable[[dict[st
             end = _within(data, position + size)
             if tag in tags:
                 name, read = tags[tag]
-                values[name], position = read(data, position)
+                value, position = read(data, position)
+                setattr(entity, name, value)
                 if position != end:
                     raise Undecodable(f"tag {tag} is not as long as it says")
             position = end
         return position
 
-    return step
+    return read_tags
 
 
 def _value_reader(field: dataclasses.Field[Any], hint: Any, flexible: bool) -> Reader:
@@ -456,7 +413,7 @@ def _primitive_reader(kafka_type: str, flexible: bool, nullable: bool) -> Reader
                 raise Undecodable("a field is null that may not be")
             return None, position
         end = _within(data, position + size)
-        return (data[position:end].decode() if text else data[position:end]), end
+        return (data[position:end].decode("utf-8", "replace") if text else data[position:end]), end
 
     return read_bytes
 

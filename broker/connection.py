@@ -29,6 +29,7 @@ BEFORE_LOGIN = frozenset({SASL_HANDSHAKE, API_VERSIONS, SASL_AUTHENTICATE})
 
 _LENGTH = struct.Struct(">i")
 _HEADER = struct.Struct(">hhi")
+_PREFIX = struct.Struct(">ii")
 
 HEADER_BYTES = _HEADER.size
 """The shortest request header: api key, version, correlation id. Nothing shorter is a request."""
@@ -37,6 +38,9 @@ MAX_BYTES_BEFORE_LOGIN = 64 * 2**10
 MAX_BYTES_WITHOUT_RECORDS = 2**20
 """Only Produce carries records. Names and numbers fill a mebibyte when ten thousand partitions are asked about, and
 every entry becomes an object, several times larger than on the wire."""
+
+JUDGED_FROM = 6
+"""Behind the length comes the api key, which decides how long the frame may be."""
 
 READ_AHEAD = 256 * 2**10
 """How much of later requests is taken in while one is being answered."""
@@ -128,17 +132,21 @@ class Connection(asyncio.Protocol):
             turns = 0
             metrics = self._server.broker.metrics
             while True:
-                frame = await self._next_frame()
+                frame = self._take_frame()
+                if frame is None:
+                    turns = 0
+                    await self._wait_for_more()
+                    continue
                 answer = await self._answer(frame)
                 if self._held:
                     self._release_frame()
-                metrics.bytes_in += len(frame) + 4
+                metrics.bytes_in += len(frame) + _LENGTH.size
                 if answer is not None:
                     self._transport.write(answer)
                     metrics.bytes_out += len(answer)
                 if self._writable is not None:
                     await self._writable
-                turns = turns + 1 if self._buffer else 0
+                turns += 1
                 if turns >= TURNS:
                     turns = 0
                     await asyncio.sleep(0)
@@ -150,38 +158,42 @@ class Connection(asyncio.Protocol):
             log.exception("request failed", extra={"peer": self._peer.host, "client_id": self._peer.client_id})
             self.close("failure")
 
-    async def _next_frame(self) -> bytes:
+    def _take_frame(self) -> bytes | None:
         """The next whole request. A length that cannot be is a reason to close, before its bytes are waited for."""
-        while True:
-            if len(self._buffer) >= self._wanted:
-                size: int = _LENGTH.unpack_from(self._buffer)[0]
-                self._judge(size)
-                self._wanted = 4 + size
-                if len(self._buffer) >= self._wanted:
-                    frame = bytes(memoryview(self._buffer)[4 : self._wanted])
-                    del self._buffer[: self._wanted]
-                    self._wanted = 4
-                    return frame
-                if not self._held and size >= COUNTED_FROM:
-                    if not self._server.hold(size):
-                        raise CloseConnection("requests of all clients are too much to hold")
-                    self._held = size
-                if len(self._buffer) < 6:
-                    self._wanted = 6  # the api key, which decides how long the frame may be
-            if not self._reading:
-                self._transport.resume_reading()
-                self._reading = True
-            self._arrived = self._loop.create_future()
-            try:
-                await self._arrived
-            finally:
-                self._arrived = None
+        buffer = self._buffer
+        if len(buffer) < self._wanted:
+            return None
+        size: int = _LENGTH.unpack_from(buffer)[0]
+        self._judge(size)
+        self._wanted = end = _LENGTH.size + size
+        if len(buffer) >= end:
+            frame = bytes(memoryview(buffer)[_LENGTH.size : end])
+            del buffer[:end]
+            self._wanted = _LENGTH.size
+            return frame
+        if not self._held and size >= COUNTED_FROM:
+            if not self._server.hold(size):
+                raise CloseConnection("requests of all clients are too much to hold")
+            self._held = size
+        if len(buffer) < JUDGED_FROM:
+            self._wanted = JUDGED_FROM
+        return None
+
+    async def _wait_for_more(self) -> None:
+        if not self._reading:
+            self._transport.resume_reading()
+            self._reading = True
+        self._arrived = self._loop.create_future()
+        try:
+            await self._arrived
+        finally:
+            self._arrived = None
 
     def _judge(self, size: int) -> None:
         most = self._server.max_frame_bytes
         if self._server.broker.users is not None and self._peer.user is None:
             most = MAX_BYTES_BEFORE_LOGIN
-        elif len(self._buffer) >= 6 and self._buffer[4:6] != b"\x00\x00":
+        elif len(self._buffer) >= JUDGED_FROM and (self._buffer[4] or self._buffer[5]):  # the key: not Produce
             most = min(most, MAX_BYTES_WITHOUT_RECORDS)
         if not HEADER_BYTES <= size <= most:
             raise CloseConnection(f"a request of {size} bytes; {HEADER_BYTES} to {most} are accepted")
@@ -225,8 +237,7 @@ class Connection(asyncio.Protocol):
 
 
 def _framed(form: Codec, correlation: int, answer: Mapping[str, object]) -> bytearray:
-    out = bytearray(_LENGTH.size)  # filled in when it is known
-    out += _LENGTH.pack(correlation)
+    out = bytearray(_PREFIX.pack(0, correlation))  # the length is filled in when it is known
     if form.flexible_answer:
         out.append(0)  # no tags in the header
     form.write(out, answer)

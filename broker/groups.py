@@ -56,6 +56,11 @@ class Member:
     assignment: bytes = b""
     timer: asyncio.TimerHandle | None = None
 
+    @property
+    def is_joining(self) -> bool:
+        """Whether it has joined and waits for the others. Then it need not be heard of otherwise."""
+        return self.joining is not None and not self.joining.done()
+
 
 @dataclass(frozen=True)
 class Joined:
@@ -259,7 +264,7 @@ class Groups:
         group.waits_for_more = initial
 
     def _complete_join_if_all_are_here(self, group: Group) -> None:
-        waiting = all(member.joining and not member.joining.done() for member in group.members.values())
+        waiting = all(member.is_joining for member in group.members.values())
         if group.state is State.PREPARING and waiting and not group.announced and not group.waits_for_more:
             self._complete_join(group)
 
@@ -268,7 +273,7 @@ class Groups:
             group.join_timer.cancel()
             group.join_timer = None
         group.waits_for_more = False
-        here = {member.id for member in group.members.values() if member.joining and not member.joining.done()}
+        here = {member.id for member in group.members.values() if member.is_joining}
         for member in list(group.members.values()):
             if member.id not in here and member.instance is None:
                 self._drop(group, member)
@@ -278,11 +283,11 @@ class Groups:
         group.generation = group.generation % (2**31 - 1) + 1
         group.protocol = self._choose_protocol(group)
         if group.leader not in here:
-            group.leader = next(iter(sorted(here, key=list(group.members).index)), None) or next(iter(group.members))
+            group.leader = next((each for each in group.members if each in here), next(iter(group.members)))
         group.state = State.COMPLETING
         for member in group.members.values():
             self._expect_heartbeat(group, member)
-            if member.joining and not member.joining.done():
+            if member.joining is not None and member.is_joining:
                 member.joining.set_result(self._joined(group, member))
             member.joining = None
 
@@ -311,7 +316,7 @@ class Groups:
         member.timer = asyncio.get_running_loop().call_later(member.session_seconds, self._expire, group, member)
 
     def _expire(self, group: Group, member: Member) -> None:
-        if group.members.get(member.id) is member and not (member.joining and not member.joining.done()):
+        if group.members.get(member.id) is member and not member.is_joining:
             self._remove(group, member)
 
     def _remove(self, group: Group, member: Member) -> None:
@@ -393,7 +398,7 @@ class Groups:
 
     def heartbeat(self, group_id: str, member_id: str, instance: str | None, generation: int) -> None:
         group, member = self._member(group_id, member_id, instance, generation)
-        if not (member.joining and not member.joining.done()):
+        if not member.is_joining:
             self._expect_heartbeat(group, member)
         if group.state is State.PREPARING:
             raise Refusal(ErrorCode.rebalance_in_progress, "the group rebalances")
@@ -424,7 +429,7 @@ class Groups:
         group, member = self._member(group_id, member_id, instance, generation)
         if group.state is State.COMPLETING:
             raise Refusal(ErrorCode.rebalance_in_progress, "the group rebalances")
-        if not (member.joining and not member.joining.done()):
+        if not member.is_joining:
             self._expect_heartbeat(group, member)
         return group
 

@@ -6,6 +6,8 @@ then is the client told. While that happens other requests of the same id are to
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -15,6 +17,8 @@ from broker.groups import Groups
 from broker.refusal import Refusal
 from broker.settings import BrokerSettings
 from broker.topics import Topics
+
+log = logging.getLogger("broker.transactions")
 
 LAST_EPOCH = 2**15 - 2
 """Kafka keeps the largest int16 for fencing; after the one below it a producer gets a new id."""
@@ -163,16 +167,22 @@ class Transactions:
     async def end(self, transactional_id: str, producer_id: int, epoch: int, *, commit: bool, now: int) -> None:
         known = self._find(transactional_id, producer_id, epoch)
         if known.state is State.ONGOING:
-            await self._end(known, commit=commit, now=now)
+            # Half an end would be worse than none: it goes on when the client that asked for it is gone.
+            await asyncio.shield(self._end(known, commit=commit, now=now))
         elif known.state is not (State.COMMITTED if commit else State.ABORTED):
             raise Refusal(ErrorCode.invalid_txn_state, f"there is nothing to end: the state is {known.state.value}")
 
     async def _end(self, known: Transaction, *, commit: bool, now: int) -> None:
         known.state = State.ENDING
         for name, index in sorted(known.partitions):
-            log = self._topics.log(name, index)
-            if log is not None:  # the topic may have been deleted since
-                await log.end_transaction(known.producer_id, known.epoch, commit=commit, now=now)
+            partition = self._topics.log(name, index)
+            if partition is None:
+                continue  # the topic was deleted meanwhile
+            try:
+                await partition.end_transaction(known.producer_id, known.epoch, commit=commit, now=now)
+            except Refusal as refusal:
+                # Somebody wrote there under this producer's id with an epoch that was never given out.
+                log.warning("no marker written", extra={"topic": name, "partition": index, "reason": refusal.message})
         for group in known.groups:
             self._groups.end_transaction(group, known.producer_id, commit=commit, now=now)
         known.partitions.clear()

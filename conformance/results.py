@@ -211,16 +211,22 @@ def evidence(exchange: Exchange) -> dict[str, Any]:
 
 def render(message: object) -> str:
     """A message as text: field names and values without the codec's class names."""
-    if dataclasses.is_dataclass(message) and not isinstance(message, type):
-        parts = (f"{each.name}={render(getattr(message, each.name))}" for each in dataclasses.fields(message))
-        return "{" + " ".join(parts) + "}"
+    if isinstance(message, int):
+        return str(int(message))  # an error code as its number
     if isinstance(message, tuple | list):
-        return "[" + ", ".join(render(each) for each in message) + "]"
+        return "[" + ", ".join(map(render, message)) + "]"
     if isinstance(message, bytes | bytearray | memoryview):
         return f"<{len(message)} bytes {bytes(message[:64]).hex()}>"
-    if isinstance(message, int):
-        return str(int(message))
+    kind: type = type(message)
+    names = _field_names(kind)
+    if names:
+        return "{" + " ".join(f"{name}={render(getattr(message, name))}" for name in names) + "}"
     return str(message)
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
 
 
 def bounded(text: str, characters: int) -> str:

@@ -11,11 +11,14 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from conformance.cluster import Cluster, NotSupported, Question, StepFailed
-from conformance.security import PLAINTEXT, BadClientConfig, read_client_config
-from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec
-from conformance.wire import BadAddress, BrokerUnreachable, NotAllowedIn, WireError, error_name
-from offsets.exits import CommandFailed, Exit
+# Where Hypothesis is installed, the codec tells it how to make values of its types, which takes longer than to ask.
+sys.modules["hypothesis"] = None  # type: ignore[assignment]
+
+from conformance.cluster import Cluster, NotSupported, Question, StepFailed  # noqa: E402
+from conformance.security import PLAINTEXT, BadClientConfig, read_client_config  # noqa: E402
+from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec  # noqa: E402
+from conformance.wire import BadAddress, BrokerUnreachable, NotAllowedIn, WireError, error_name  # noqa: E402
+from offsets.exits import CommandFailed, Exit  # noqa: E402
 
 
 def perform(wanted: Sequence[str], time: str, bootstrap: str, client_config: str | None = None) -> Exit:

@@ -73,7 +73,7 @@ async def _append(request: Any, call: Call, topic: Topic | None, unknown: ErrorC
             now,
             may_add=call.version >= ADDS_TO_TRANSACTION,
         )
-    appended = await topic.partitions[data.index].append(header, data.records, now)
+    appended = await topic.partitions[data.index].append(header, data.records[: header.size], now)
     return {
         "index": data.index,
         "error_code": OK,

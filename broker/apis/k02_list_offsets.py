@@ -14,7 +14,6 @@ The order of refusals is Kafka's: duplicates, then numbers that the version does
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from kio.schema.errors import ErrorCode
@@ -32,30 +31,28 @@ SINCE = {LATEST: 1, EARLIEST: 1, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIE
 READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 CONSUMER = -1
 
+NOT_FOUND = Found(-1, -1, -1)
+
 
 async def handle(request: Any, call: Call) -> Fields:
-    asked: dict[str, list[Any]] = {}
+    asked: dict[str, dict[int, Any]] = {}
+    twice: set[tuple[str, int]] = set()
     for topic in request.topics:
-        asked.setdefault(topic.name, []).extend(topic.partitions)
+        partitions = asked.setdefault(topic.name, {})
+        for entry in topic.partitions:
+            if entry.partition_index in partitions:
+                twice.add((topic.name, entry.partition_index))
+            partitions[entry.partition_index] = entry
     answered = []
     for name, partitions in asked.items():
-        times = Counter(entry.partition_index for entry in partitions) if len(partitions) > 1 else {}
         entries = []
-        for entry in {entry.partition_index: entry for entry in partitions}.values():
+        for index, entry in partitions.items():
             try:
-                if times and times[entry.partition_index] > 1:
+                if twice and (name, index) in twice:
                     raise Refusal(ErrorCode.invalid_request, "the partition is listed twice")
                 entries.append(await _answer(request, call, name, entry))
             except Refusal as refusal:
-                entries.append(
-                    {
-                        "partition_index": entry.partition_index,
-                        "error_code": refusal.code,
-                        "timestamp": -1,
-                        "offset": -1,
-                        "leader_epoch": -1,
-                    }
-                )
+                entries.append(_entry(index, refusal.code, NOT_FOUND))
         if entries:
             answered.append({"name": name, "partitions": entries})
     return {"topics": answered}
@@ -87,10 +84,14 @@ async def _answer(request: Any, call: Call, name: str, entry: Any) -> Fields:
         case timestamp:
             found = await log.find_by_time(timestamp)
     if found is None or (entry.timestamp not in (LATEST, EARLIEST, EARLIEST_LOCAL) and found.offset >= visible):
-        found = Found(-1, -1, -1)
+        found = NOT_FOUND
+    return _entry(entry.partition_index, OK, found)
+
+
+def _entry(index: int, code: ErrorCode, found: Found) -> Fields:
     return {
-        "partition_index": entry.partition_index,
-        "error_code": OK,
+        "partition_index": index,
+        "error_code": code,
         "timestamp": found.timestamp,
         "offset": found.offset,
         "leader_epoch": found.leader_epoch,

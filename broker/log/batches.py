@@ -33,6 +33,7 @@ NO_PRODUCER = -1
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 HEADER_SIZE = _HEADER.size
 _LENGTH_COUNTS_FROM = 12  # the length field leaves out itself and the base offset before it
+_SHORTEST_LENGTH = 14  # of a record in the oldest format, which is what Kafka compares with before it knows better
 _CRC_AT = 17
 _CRC_COVERS_FROM = 21
 _ATTRIBUTES_AT = 21
@@ -97,22 +98,28 @@ def read_header(data: bytes | bytearray | memoryview, position: int = 0) -> Head
 
 
 def check_produced(records: bytes | None, version: int, settings: LogSettings, now: int) -> Header:
-    """The header of the one batch that `records` is; a `Refusal`, with Kafka's code, for anything else."""
-    if not records:
+    """The header of the one batch that `records` begins with; a `Refusal`, with Kafka's code, for anything else.
+
+    As in Kafka, a second batch is refused, and the beginning of one that ends in the middle is left out.
+    """
+    size = _whole_batch(records or b"")
+    if not records or size is None:
         raise Refusal(ErrorCode.invalid_record, "a produce request must carry a record batch for each partition")
-    if len(records) < HEADER_SIZE:
-        raise Refusal(ErrorCode.corrupt_message, f"{len(records)} bytes are less than a batch header")
-    header = read_header(records)
-    if header.magic != 2:
-        raise Refusal(ErrorCode.invalid_record, f"batch format {header.magic} is not accepted, only 2")
-    if header.length < HEADER_SIZE - _LENGTH_COUNTS_FROM or header.size > len(records):
-        raise Refusal(ErrorCode.corrupt_message, f"a batch of {header.length} bytes in {len(records)}")
-    if header.size < len(records):
+    magic = records[16]
+    if magic > 2:
+        raise Refusal(ErrorCode.corrupt_message, f"batch format {magic} is not one of Kafka's")
+    if magic < 2:
+        raise Refusal(ErrorCode.invalid_record, f"batch format {magic} is not accepted, only 2")
+    if size < len(records) and _whole_batch(records[size:]) is not None:
         raise Refusal(ErrorCode.invalid_record, "a produce request must carry one batch for each partition, not more")
-    if len(records) > settings.max_message_bytes:
+    if size < HEADER_SIZE:
+        raise Refusal(ErrorCode.corrupt_message, f"{size} bytes are less than a batch header")
+    header = read_header(records)
+    records = records[:size]
+    if size > settings.max_message_bytes:
         raise Refusal(
             ErrorCode.message_too_large,
-            f"the batch has {len(records)} bytes, more than max.message.bytes={settings.max_message_bytes}",
+            f"the batch has {size} bytes, more than max.message.bytes={settings.max_message_bytes}",
         )
     if crc32c(memoryview(records)[_CRC_COVERS_FROM:]) != header.crc:
         raise Refusal(ErrorCode.corrupt_message, "the checksum of the batch does not match")
@@ -128,17 +135,25 @@ def check_produced(records: bytes | None, version: int, settings: LogSettings, n
         )
     if header.producer_id >= 0 and header.base_sequence < 0:
         raise Refusal(ErrorCode.invalid_record, "a producer id without a sequence number")
-    if header.transactional and header.producer_id < 0:
-        raise Refusal(ErrorCode.invalid_record, "a transactional batch without a producer id")
     _check_records(header, bytes(inflate(codec, memoryview(records)[HEADER_SIZE:])), settings, now)
     return header
+
+
+def _whole_batch(data: bytes) -> int | None:
+    """The size of the batch at the beginning of some bytes, None if it is not there whole."""
+    if len(data) < _LENGTH_COUNTS_FROM:
+        return None
+    size = int.from_bytes(data[8:12], "big", signed=True)
+    if size < _SHORTEST_LENGTH:
+        raise Refusal(ErrorCode.corrupt_message, f"a batch of {size} bytes")
+    return size + _LENGTH_COUNTS_FROM if size + _LENGTH_COUNTS_FROM <= len(data) else None
 
 
 def _check_records(header: Header, payload: bytes, settings: LogSettings, now: int) -> None:
     """Every record is where the header says, in order, and dated within the topic's bounds.
 
     This is where most of the time of a write goes. Numbers of one byte, which are by far the most frequent, are
-    therefore read in line, and a record that ends where its value and a zero of headers end needs no closer look.
+    therefore read in line, and headers, which are rare, elsewhere.
     """
     earliest = latest = base = header.base_timestamp
     keyless = False
@@ -171,22 +186,26 @@ def _check_records(header: Header, payload: bytes, settings: LogSettings, now: i
             if delta != index:
                 raise _broken(f"record {index} has the offset delta {delta}")
             byte = payload[position]
-            keyless = keyless or byte == 1  # a length of -1
-            fields = position
-            if byte == 1:
-                position += 1
-            elif byte < 0x80 and not byte & 1:
-                position += 1 + (byte >> 1)
-            else:
-                position = record_end  # an unusual key: look closer
-            byte = payload[position]
-            if byte < 0x80 and not byte & 1:
-                position += 1 + (byte >> 1)
+            if byte < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
             else:
                 length, position = _varint(payload, position)
-                position = position + length if length >= 0 else record_end
+            if length >= 0:
+                position += length
+            else:
+                keyless = True
+            key_length = length
+            byte = payload[position]
+            if byte < 0x80:
+                length, position = (byte >> 1) ^ -(byte & 1), position + 1
+            else:
+                length, position = _varint(payload, position)
+            if length > 0:
+                position += length
+            if key_length < -1 or length < -1 or position >= record_end:
+                raise _broken("a key or value that is longer than its record, or shorter than nothing")
             if position + 1 != record_end or payload[position]:
-                _check_fields(payload, fields, record_end)
+                _check_headers(payload, position, record_end)
             position = record_end
     except IndexError:
         raise _broken("records that end in the middle") from None
@@ -201,13 +220,8 @@ def _check_records(header: Header, payload: bytes, settings: LogSettings, now: i
             raise Refusal(ErrorCode.invalid_timestamp, f"timestamp {earliest} is too far in the past")
 
 
-def _check_fields(payload: bytes, position: int, end: int) -> None:
-    """Key, value and headers fill the record exactly."""
-    for _ in range(2):
-        length, position = _varint(payload, position)
-        position += max(length, 0)
-        if length < -1 or position > end:
-            raise _broken("a key or value that is longer than its record")
+def _check_headers(payload: bytes, position: int, end: int) -> None:
+    """The headers fill the rest of their record exactly."""
     count, position = _varint(payload, position)
     if count < 0 or count > end - position:
         raise _broken(f"a record with {count} headers")

@@ -54,8 +54,7 @@ def test_a_capability_is_had_unless_it_is_named_as_lacking() -> None:
 @pytest.mark.parametrize("family", families().values(), ids=families().keys())
 def test_a_paragraph_is_complete_and_names_nothing_unknown(family: registry.Family) -> None:
     assert family.lacks <= CAPABILITIES
-    # The in-house broker lives in this repository, wherever that is.
-    assert family.issues.startswith("https://") or family.preset.startswith("in-house")
+    assert family.issues.startswith("https://") or family.preset.startswith("in-house")  # which is mended here
     assert set(family.embedded) <= set(family.versions or ("",))
     assert prepare(family.at(None)).backend.name == family.name
 

@@ -90,6 +90,19 @@ def test_compressed_batches_come_back_as_they_were(bootstrap: str, topic: str, a
         assert read(one, 500) == [str(number) for number in range(500)]
 
 
+def test_headers_of_records_come_back_as_they_were(bootstrap: str, topic: str, admin: AdminClient) -> None:
+    create(admin, topic)
+    headers = [("empty", b""), ("null", None), ("", b"x" * 100)]
+    producer = Producer({"bootstrap.servers": bootstrap})
+    producer.produce(topic, b"value", b"k" * 100, headers=headers)
+    assert producer.flush(SECONDS) == 0
+    with consumer(bootstrap, topic) as one:
+        one.assign([TopicPartition(topic, 0, 0)])
+        message = eventually(lambda: one.poll(0.2), bool, reason="the record", seconds=SECONDS)
+        assert message is not None
+        assert message.headers() == headers
+
+
 def test_a_group_resumes_where_it_committed(bootstrap: str, topic: str, admin: AdminClient) -> None:
     create(admin, topic)
     write(bootstrap, topic, 10)

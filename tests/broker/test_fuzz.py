@@ -139,13 +139,16 @@ def test_no_batch_crashes_the_log() -> None:
     @given(st.randoms(use_true_random=True))
     def batches(random: Random) -> None:
         for _ in range(20):
-            batch = random_batch(random)
+            batch, honest = random_batch(random)
             try:
                 header = check_produced(batch, 9, topic, 1_700_000_000_000)
-            except Refusal:
+            except Refusal as refusal:
+                if honest and "without a key" not in refusal.message:
+                    pytest.fail(f"an honest batch was refused: {refusal.message}: {batch.hex()}")
                 seen["refused"] += 1
                 continue
             seen["accepted"] += 1
+            batch = batch[: header.size]
             assert len(list(iter_records(batch, header)[1])) == header.record_count
             asyncio.run(stored_and_found(topic, batch))
 
@@ -171,13 +174,16 @@ async def stored_and_found(topic: LogSettings, batch: bytes) -> None:
     await log.expire(1_700_000_000_000)
 
 
-def random_batch(random: Random) -> bytes:
-    """A batch that is valid, or spoilt and sealed again, so that the checksum does not hide what else is wrong."""
+def random_batch(random: Random) -> tuple[bytes, bool]:
+    """A batch, and whether it is an honest one.
+
+    Otherwise it is spoilt, and mostly sealed again, so that the checksum does not hide what else is wrong.
+    """
     records = [
         Record(
             random.choice((-1, 0, 1, 1000, 10**12)),
-            random.randbytes(random.choice((0, 1, 70))),
-            random.choice((b"", b"k", None)),
+            random.randbytes(random.choice((0, 1, 70, 9000))),
+            random.choice((b"", b"k", b"k" * 63, b"k" * 64, b"k" * 9000, None)),
         )
         for _ in range(random.choice((1, 1, 2, 5)))
     ]
@@ -185,9 +191,10 @@ def random_batch(random: Random) -> bytes:
     batch = bytearray(
         encode_batch(records, codec=random.choice(list(Codec)), producer=producer, base_sequence=0 if producer else -1)
     )
-    if random.random() < 0.7:
-        spoil(batch, random)
+    if random.random() < 0.3:
+        return bytes(batch), True
+    spoil(batch, random)
     if len(batch) >= 61 and random.random() < 0.8:
         struct.pack_into(">i", batch, 8, len(batch) - 12)
         struct.pack_into(">I", batch, 17, crc32c(bytes(batch[21:])))
-    return bytes(batch)
+    return bytes(batch), False

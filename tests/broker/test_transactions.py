@@ -10,8 +10,10 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from broker.broker import Broker
+from broker.log.batches import read_header
 from broker.refusal import Refusal
 from broker.transactions import LAST_EPOCH, MAX_IDS
+from conformance.batches import Producer, Record, encode_batch
 
 V = TypeVar("V")
 ID = "orders"
@@ -123,6 +125,18 @@ def test_a_topic_that_was_deleted_does_not_keep_a_transaction_from_ending() -> N
     assert topic is not None
     some.broker.topics.delete(topic)
     some.end(producer)
+
+
+def test_a_made_up_epoch_in_a_partition_does_not_keep_a_transaction_from_ending() -> None:
+    some = Coordinator()
+    producer = some.init()
+    some.add(producer)
+    log = some.broker.topics.log(*PARTITION)
+    assert log is not None
+    batch = encode_batch([Record(0)], producer=Producer(producer[0], 99), base_sequence=0)
+    done(log.append(read_header(batch), batch, 0))
+    some.end(producer)
+    some.add(producer)
 
 
 def test_an_id_that_nobody_used_for_a_week_starts_over() -> None:

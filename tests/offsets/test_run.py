@@ -16,6 +16,7 @@ COLUMNS = [
     "apache-kafka@3.6.2",
     "apache-kafka-tiered@4.3.1",
     "librdkafka-mock",
+    "in-house@memory",
 ]
 
 

@@ -8,6 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import trustme
+from cryptography.hazmat.primitives import serialization
+
 from backends.apache_kafka import CLUSTER_ID, JVM_FLAGS, SETTINGS
 from backends.java_runtime import find_java
 from backends.kafka_jars import kafka_classpath
@@ -98,15 +101,11 @@ def _quoted(jaas: str) -> str:
 
 def make_certificates(place: Path) -> None:
     """A CA, and a certificate of it for 127.0.0.1 with its key in one PEM file, as Kafka wants it."""
-    (place / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    subject = ("-subj", "/CN=127.0.0.1")
-    authority = ("-subj", "/CN=a CA of the tests", "-days", "2")
-    _openssl(place, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", *authority)
-    _openssl(place, "req", "-newkey", "rsa:2048", "-nodes", "-keyout", "broker.key", "-out", "broker.csr", *subject)
-    signing = ("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
-    _openssl(place, "x509", "-req", "-in", "broker.csr", "-out", "broker.crt", *signing)
-    (place / "broker.pem").write_text((place / "broker.key").read_text() + (place / "broker.crt").read_text())
-
-
-def _openssl(place: Path, *arguments: str) -> None:
-    subprocess.run(["openssl", *arguments], cwd=place, check=True, capture_output=True, timeout=60)
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(str(place / "ca.pem"))
+    issued = authority.issue_cert("127.0.0.1")
+    key = serialization.load_pem_private_key(issued.private_key_pem.bytes(), None)
+    # Kafka reads keys in this form only.
+    form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    chain = b"".join(part.bytes() for part in issued.cert_chain_pems)
+    (place / "broker.pem").write_bytes(key.private_bytes(*form) + chain)
