@@ -22,7 +22,7 @@ from backends.running import DidNotStart, RunningBackend
 from backends.sharing import Session
 from conformance.answers import Judgement, Silence, Verdict
 from conformance.catalogue import Level, Scenario, scenario_of
-from conformance.cluster import Cluster
+from conformance.cluster import Cluster, StepFailed
 from conformance.explain import explain
 from conformance.partition import Partition, Story
 from conformance.results import ResultFile, RunInfo, check_line, new_run_id, oracle_line
@@ -210,7 +210,7 @@ def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partit
     broker = column.broker
     story = Story(scenario, broker.facts, request.node.nodeid, column.results.check)
     request.node.stash[STORY] = story
-    with broker.turn(alone=hurts(scenario)), _connect(column, story) as cluster:
+    with _turn(broker, story), _connect(column, story) as cluster:
         judgement = objection(story, broker.backend.capabilities, cluster.api_versions)
         if judgement:
             decline(story, judgement)
@@ -219,6 +219,18 @@ def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partit
         yield partition
         if not broker.disposable:
             partition.tidy_up()
+
+
+@contextlib.contextmanager
+def _turn(broker: RunningBackend, story: Story) -> Iterator[None]:
+    """The broker for as long as the story lasts, alone if it is going to hurt it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(broker.turn(alone=hurts(story.scenario)))
+        except StepFailed as error:
+            decline(story, Judgement(Verdict.INCONCLUSIVE, reason=f"no story could begin: {error}"))
+            pytest.fail(f"{Verdict.INCONCLUSIVE}: {error}", pytrace=False)
+        yield
 
 
 def _connect(column: Column, story: Story) -> Cluster:

@@ -149,14 +149,15 @@ class Container(RunningBackend):
     def _run(self, client: Engine, recipe: Recipe) -> dict[str, Any]:
         marks = engine.labels(self._session, self.backend.column)
         parts = (*recipe.before, recipe.broker)
-        digests = {part.image: engine.image_identity(client, part.image) for part in parts}
+        # The broker's own first: without it there is no use in pulling the others.
+        digests = {part.image: engine.image_identity(client, part.image) for part in reversed(parts)}
         network = Network(docker_network_kw={"labels": marks}).create() if recipe.before else None
         for part in parts:
             container = _prepared(part, self._port, marks, network, recipe.secrets)
             container.start()
         broker = container.get_wrapped_container()
         self._await_ready(broker, recipe)
-        images = ", ".join(f"{image} {digest}" for image, digest in reversed(digests.items()))
+        images = ", ".join(f"{image} {digest}" for image, digest in digests.items())
         return {"container": broker.id, "port": self._port, "build": f"image {images}"}
 
     def _await_ready(self, broker: Any, recipe: Recipe | None = None) -> None:

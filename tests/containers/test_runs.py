@@ -62,7 +62,7 @@ def test_four_workers_share_one_container_of_each_broker(engine: Engine, tmp_pat
 
 def not_run(out: Path) -> dict[str, str]:
     matrix = json.loads((out / "report" / "matrix.json").read_text())
-    return {column["backend"]: column["not_run"] for column in matrix["columns"] if column["not_run"]}
+    return {column["backend"]: column["reasons"][0] for column in matrix["columns"] if column["status"] == "not run"}
 
 
 def run(out: Path, *arguments: str, **environment: str) -> Ran:
