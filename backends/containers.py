@@ -86,7 +86,8 @@ class Container(RunningBackend):
 
     def start(self) -> None:
         self._client = engine.connect()
-        with self._shared.locked() as state:
+        # Nobody hurts the broker meanwhile: one that is down for a moment would be taken for none.
+        with self._shared.turn(alone=False), self._shared.locked() as state:
             if "refusal" in state:
                 raise DidNotStart(state["refusal"])
             if not (state["users"] and self._runs(state.get("container", ""))):
@@ -101,6 +102,7 @@ class Container(RunningBackend):
             self._joined = True
             self._id, self._port = str(state["container"]), int(state["port"])
             self._build = str(state["build"])
+            self.facts  # noqa: B018 - asked now, while nobody hurts it, and remembered
 
     def stop(self) -> None:
         if self._client is None:

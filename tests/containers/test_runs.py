@@ -25,8 +25,8 @@ RUN_SECONDS = 600.0
 BOOT_SECONDS = 120.0
 """A container is there within ten seconds; twelve times that is a very busy machine."""
 
-STORIES = ("latest.*", "earliest.*", "ts.*", "restart.*", "ret.*", "txn.*")
-"""Of every kind that a container could change: answers, retention, transactions, and those that hurt it."""
+STORIES = ("latest.*", "txn.*", "restart.*")
+"""Of every kind that a container could change: answers, transactions, and those that hurt it."""
 
 
 @pytest.mark.usefixtures("images")
@@ -49,7 +49,7 @@ def test_four_workers_share_one_container_of_each_broker(engine: Engine, tmp_pat
     for line in lines:
         if line["kind"] == "check":
             verdicts[line["backend"]][line["verdict"]] += 1
-    assert all(counts["conforms"] > 100 for counts in verdicts.values()), verdicts
+    assert all(counts["conforms"] > 40 for counts in verdicts.values()), verdicts
     builds = {line["backend"]: line["build"] for line in lines if line["kind"] == "header"}
     assert all(" sha256:" in builds[column] for column in columns)
     hurt = {line["check"]: line["verdict"] for line in lines if line.get("backend") == NEW and "scenario" in line}
