@@ -3,12 +3,13 @@
 
 PYTHON ?= python3
 
-.PHONY: help setup matrix test golden benchmark readme lock clean
+.PHONY: help setup matrix test golden images benchmark readme lock clean
 
 help:
 	@echo "make matrix   run the suites against the embedded backends and print the matrix"
 	@echo "make test     the project's own checks and tests"
 	@echo "make golden   hold every version of Apache Kafka against its golden answers; ten minutes"
+	@echo "make images   build the container images of this repository; BASES=machine pulls nothing for it"
 	@echo "make benchmark  how quick the suite, the tool and the client are, beside Kafka's own"
 	@echo "make readme   write the tables of README.md anew from the last make matrix"
 	@echo "make lock     compile requirements.lock anew from pyproject.toml"
@@ -29,6 +30,9 @@ test: setup
 
 golden: setup
 	.venv/bin/python -m pytest tests/test_golden.py --every-version
+
+images: setup
+	@.venv/bin/python -m backends.image_building $(if $(filter machine,$(BASES)),--from-this-machine)
 
 benchmark: setup
 	@.venv/bin/python -m benchmarks.quickness

@@ -16,18 +16,22 @@ import pytest
 
 from backends import registry
 from backends.presets import prepare
-from backends.processes import sweep
+from backends.processes import Owner, sweep
+from backends.registry import LEVERS
 from backends.running import DidNotStart, RunningBackend
+from backends.sharing import Session
 from conformance.answers import Judgement, Silence, Verdict
-from conformance.catalogue import Level, scenario_of
-from conformance.cluster import Cluster
+from conformance.catalogue import Level, Scenario, scenario_of
+from conformance.cluster import Cluster, StepFailed
 from conformance.explain import explain
 from conformance.partition import Partition, Story
 from conformance.results import ResultFile, RunInfo, check_line, new_run_id, oracle_line
+from conformance.security import PLAINTEXT, BadClientConfig, Security, read_client_config
 from conformance.telling import decline, objection, outcome, telling
 from conformance.wire import WireError
 
 RUN = pytest.StashKey[RunInfo]()
+SESSION = pytest.StashKey[Session]()
 STORY = pytest.StashKey[Story]()
 
 STRIKES = 3
@@ -40,7 +44,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--backend",
         action="append",
         default=[],
-        metavar="NAME[@VERSION]",
+        metavar="NAME[@VERSION][=IMAGE]",
         help="a broker of backends.toml to run the suites against; may be given several times "
         "(default: apache-kafka at its newest version)",
     )
@@ -50,6 +54,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=[],
         metavar="HOST:PORT",
         help="a broker that runs already; may be given several times",
+    )
+    group.addoption(
+        "--client-config",
+        metavar="FILE",
+        help="TLS and SASL for --bootstrap and containers: lines of librdkafka's properties",
     )
     group.addoption("--results", default="out/results", metavar="DIR", help="where result files go (out/results)")
     group.addoption("--level", type=str.upper, choices=list(Level), help="only scenarios of this level")
@@ -68,12 +77,23 @@ def pytest_configure(config: pytest.Config) -> None:
     if worker is None:
         run_id = config.getoption("--run-id") or new_run_id()
         config.stash[RUN] = RunInfo(run_id, "main", random.SystemRandom().randrange(2**31))
+        config.stash[SESSION] = Session()
     else:
         config.stash[RUN] = RunInfo(worker["run_id"], worker["workerid"], worker["seed"])
+        config.stash[SESSION] = Session(worker["session"], Owner.from_json(worker["owner"]))
     config.pluginmanager.register(_Interruption(), "conformance-interruption")
     # pytest tears fixtures down on Ctrl-C, and so stops brokers; a polite kill and a closed terminal deserve the same.
     for polite in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(polite, signal.default_int_handler)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what interrupted workers left; they belong to the process that started them."""
+    session = config.stash.get(SESSION, None)
+    if session is not None and not hasattr(config, "workerinput") and session.directory.exists():
+        from backends import engine
+
+        engine.end(session)
 
 
 class _Interruption:
@@ -88,8 +108,9 @@ class _Interruption:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Hand the run's identity to a worker of pytest-xdist."""
-    run = node.config.stash[RUN]
+    run, session = node.config.stash[RUN], node.config.stash[SESSION]
     node.workerinput |= {"run_id": run.run_id, "seed": run.seed}
+    node.workerinput |= {"session": session.id, "owner": session.owner.as_json()}
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -113,11 +134,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     order = list(dict.fromkeys(columns.values()))
 
     def position(item: pytest.Item) -> tuple[int, bool]:
-        """By backend, so that each is started once; stories that restart it come last, because a young broker is
+        """By backend, so that each is started once; stories that hurt it come last, because a young broker is
         slow to expire records: Kafka 3.7 by 30 s."""
-        return order.index(columns[item]) if item in columns else -1, item in told and "restart" in told[item].needs
+        return order.index(columns[item]) if item in columns else -1, item in told and hurts(told[item])
 
     items.sort(key=position)
+
+
+def hurts(scenario: Scenario) -> bool:
+    return not LEVERS.isdisjoint(scenario.needs)
 
 
 # -- backends
@@ -139,11 +164,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     names = options.backend or ([] if options.bootstrap else ["apache-kafka"])
     try:
         chosen = [(registry.choose(name), "") for name in names]
-    except registry.UnknownBackend as error:
+        _security(metafunc.config)
+    except (registry.UnknownBackend, BadClientConfig) as error:
         raise pytest.UsageError(str(error)) from error
     chosen += [(registry.external(address), address) for address in options.bootstrap]
     ids = [backend.column for backend, _ in chosen]
     metafunc.parametrize("column", chosen, ids=ids, indirect=True, scope="session")
+
+
+def _security(config: pytest.Config) -> Security:
+    path = config.getoption("--client-config")
+    return read_client_config(Path(path)) if path else PLAINTEXT
 
 
 @pytest.fixture(scope="session")
@@ -155,7 +186,8 @@ def column(request: pytest.FixtureRequest) -> Iterator[Column]:
     results = ResultFile(Path(config.getoption("--results")), config.stash[RUN], backend.column)
     with contextlib.closing(results), contextlib.ExitStack() as stack:
         try:
-            broker = stack.enter_context(prepare(backend, bootstrap=bootstrap))
+            broker = prepare(backend, bootstrap=bootstrap, session=config.stash[SESSION], security=_security(config))
+            stack.enter_context(broker)
         except DidNotStart as error:
             results.not_run(str(error))
             results.footer()
@@ -178,7 +210,7 @@ def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partit
     broker = column.broker
     story = Story(scenario, broker.facts, request.node.nodeid, column.results.check)
     request.node.stash[STORY] = story
-    with _connect(column, story) as cluster:
+    with _turn(broker, story), _connect(column, story) as cluster:
         judgement = objection(story, broker.backend.capabilities, cluster.api_versions)
         if judgement:
             decline(story, judgement)
@@ -189,13 +221,25 @@ def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partit
             partition.tidy_up()
 
 
+@contextlib.contextmanager
+def _turn(broker: RunningBackend, story: Story) -> Iterator[None]:
+    """The broker for as long as the story lasts, alone if it is going to hurt it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(broker.turn(alone=hurts(story.scenario)))
+        except StepFailed as error:
+            decline(story, Judgement(Verdict.INCONCLUSIVE, reason=f"no story could begin: {error}"))
+            pytest.fail(f"{Verdict.INCONCLUSIVE}: {error}", pytrace=False)
+        yield
+
+
 def _connect(column: Column, story: Story) -> Cluster:
     """A client of the story's own; a broker that is gone or mute makes the story broken or inconclusive."""
     try:
         if column.strikes >= STRIKES:
             verdict, reason = Verdict.INCONCLUSIVE, f"not asked: the broker was mute at the start of {STRIKES} stories"
         else:
-            cluster = Cluster(column.broker.bootstrap)
+            cluster = Cluster(column.broker.bootstrap, security=column.broker.security)
             column.strikes = 0
             return cluster
     except WireError as error:

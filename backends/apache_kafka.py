@@ -26,6 +26,7 @@ from backends.processes import (
 from backends.registry import Backend
 from backends.running import DidNotStart, RunningBackend, await_ready
 from backends.user_cache import SetupError, only_writer, published, user_cache
+from conformance.partition import FaultNotApplied
 
 CLUSTER_ID = "offsetConformance00000"  # any 22 characters of base64url; a leading dash breaks StorageTool
 
@@ -168,6 +169,17 @@ class ApacheKafka(RunningBackend):
         assert self._process is not None
         stop_process(self._process, how=signal.SIGKILL)
         self._boot()
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, kind: signal.Signals) -> None:
+        if self._process is None or self._process.poll() is not None:
+            raise FaultNotApplied(f"{self.backend.column} has ended, so it cannot be sent {kind.name}")
+        self._process.send_signal(kind)
 
     def _boot(self) -> None:
         assert self._workspace is not None

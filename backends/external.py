@@ -5,6 +5,7 @@ from __future__ import annotations
 from backends.registry import Backend
 from backends.running import DidNotStart, RunningBackend, await_ready
 from conformance.cluster import reachable
+from conformance.security import PLAINTEXT, Security
 
 READY_SECONDS = 15.0
 
@@ -14,15 +15,15 @@ class External(RunningBackend):
 
     disposable = False
 
-    def __init__(self, backend: Backend, bootstrap: str) -> None:
-        super().__init__(backend)
+    def __init__(self, backend: Backend, bootstrap: str, *, security: Security = PLAINTEXT) -> None:
+        super().__init__(backend, security=security)
         self._bootstrap = bootstrap
 
     def start(self) -> None:
-        objection = reachable(self._bootstrap)
+        objection = reachable(self._bootstrap, self.security)
         if objection:
-            raise DidNotStart(f"{self._bootstrap}: {objection}. Check --bootstrap HOST:PORT")
-        await_ready(self._bootstrap, seconds=READY_SECONDS, alive=lambda: None)
+            raise DidNotStart(f"{self._bootstrap}: {objection}. Check --bootstrap HOST:PORT and --client-config FILE")
+        await_ready(self._bootstrap, seconds=READY_SECONDS, alive=lambda: None, security=self.security)
 
     def stop(self) -> None:
         """Nothing: it is not ours."""

@@ -6,6 +6,7 @@ Settings make background work quick, as for Apache Kafka, and change no answer.
 from __future__ import annotations
 
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from backends.processes import last_lines, new_workspace, start_process, stop_process
 from backends.registry import Backend
 from backends.running import DidNotStart, RunningBackend, await_ready
+from conformance.partition import FaultNotApplied
 from conformance.waiting import DeadlinePassed, eventually
 
 BOOT_SECONDS = 20.0
@@ -73,6 +75,17 @@ class InHouse(RunningBackend):
         if self._workspace is not None:
             shutil.rmtree(self._workspace, ignore_errors=True)
             self._workspace = None
+
+    def pause(self) -> None:
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, kind: signal.Signals) -> None:
+        if self._process is None or self._process.poll() is not None:
+            raise FaultNotApplied(f"{self.backend.column} has ended, so it cannot be sent {kind.name}")
+        self._process.send_signal(kind)
 
     @property
     def bootstrap(self) -> str:

@@ -8,6 +8,7 @@ nothing else.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -32,12 +34,44 @@ SAME_START_SECONDS = 2.0
 """Linux tells the time of boot in whole seconds, and may round it otherwise the next time."""
 
 
+@dataclass(frozen=True)
+class Owner:
+    """The process that something belongs to, told apart from a later one with the same number."""
+
+    pid: int
+    since_boot: float
+
+    @classmethod
+    def this_process(cls) -> Owner:
+        me = psutil.Process()
+        return cls(me.pid, _since_boot(me))
+
+    @classmethod
+    def from_json(cls, text: str) -> Owner:
+        """Raises ValueError, KeyError or TypeError for what is no owner."""
+        known = json.loads(text)
+        return cls(int(known["pid"]), float(known["since_boot"]))
+
+    def as_json(self) -> str:
+        return json.dumps(dataclasses.asdict(self))
+
+    def lives(self) -> bool:
+        """Whether it still runs; of a process that cannot be looked at, that is assumed."""
+        try:
+            process = psutil.Process(self.pid)
+            # A pid is reused sooner or later, but hardly by a process of the same age.
+            return abs(_since_boot(process) - self.since_boot) < SAME_START_SECONDS and not _ended(process)
+        except psutil.NoSuchProcess:
+            return False
+        except psutil.Error:
+            return True
+
+
 def new_workspace() -> Path:
     """A directory for one broker, marked as owned by this process. Leftovers of dead owners go first."""
     sweep()
     workspace = Path(tempfile.mkdtemp(prefix=PREFIX))
-    me = psutil.Process()
-    (workspace / OWNER).write_text(json.dumps({"pid": me.pid, "since_boot": _since_boot(me)}))
+    (workspace / OWNER).write_text(Owner.this_process().as_json())
     return workspace
 
 
@@ -51,13 +85,8 @@ def sweep() -> None:
 
 def _owner_lives(owner_file: Path) -> bool:
     try:
-        owner = json.loads(owner_file.read_text())
-        process = psutil.Process(owner["pid"])
-        # A pid is reused sooner or later, but hardly by a process of the same age.
-        return abs(_since_boot(process) - owner["since_boot"]) < SAME_START_SECONDS and not _ended(process)
-    except psutil.NoSuchProcess:
-        return False
-    except (OSError, ValueError, KeyError, TypeError, psutil.Error):
+        return Owner.from_json(owner_file.read_text()).lives()
+    except (OSError, ValueError, KeyError, TypeError):
         return True  # not readable, so not ours to judge
 
 

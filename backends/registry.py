@@ -22,9 +22,14 @@ CAPABILITIES = frozenset(
         "tiered",
         "legacy",
         "clock",
+        "pause",
+        "network-cut",
     }
 )
 """What a scenario may need beyond a broker that accepts records and answers ListOffsets."""
+
+LEVERS = frozenset({"restart", "pause", "network-cut"})
+"""Capabilities that are what the suite can do to the broker: only for one that it started."""
 
 
 class UnknownBackend(Exception):
@@ -40,10 +45,16 @@ class Backend:
     version: str | None
     capabilities: frozenset[str]
     issues: str
+    image: str = ""
+    """The container image; empty for a broker that is no container."""
+    own_image: bool = False
+    """Whether the image is one that the command line named, instead of the preset's."""
 
     @property
     def column(self) -> str:
-        return f"{self.name}@{self.version}" if self.version else self.name
+        """The name in the matrix, which `choose` understands."""
+        name = f"{self.name}@{self.version}" if self.version else self.name
+        return f"{name}={self.image}" if self.own_image else name
 
 
 @dataclass(frozen=True)
@@ -56,10 +67,13 @@ class Family:
     embedded: tuple[str, ...]
     lacks: frozenset[str]
     issues: str
+    image: str = ""
 
-    def at(self, version: str | None) -> Backend:
-        chosen = version or (self.versions[-1] if self.versions else None)
-        return Backend(self.name, self.preset, chosen, CAPABILITIES - self.lacks, self.issues)
+    def at(self, version: str | None, *, image: str = "") -> Backend:
+        """At a version, by default the newest; `image` runs in the place of the preset's own image."""
+        chosen = version or (self.versions[-1] if self.versions and not image else None)
+        runs = image or (f"{self.image}:{chosen}" if self.image and chosen else self.image)
+        return Backend(self.name, self.preset, chosen, CAPABILITIES - self.lacks, self.issues, runs, bool(image))
 
 
 @cache
@@ -73,19 +87,29 @@ def families() -> dict[str, Family]:
             tuple(entry.get("embedded", ())),
             frozenset(entry.get("lacks", ())),
             entry.get("issues", ""),
+            entry.get("image", ""),
         )
         for name, entry in data.items()
     }
 
 
 def choose(text: str) -> Backend:
-    """The backend for NAME or NAME@VERSION. A version that is not listed is tried all the same."""
-    name, _, version = text.partition("@")
+    """The backend for NAME, NAME@VERSION, NAME=IMAGE or NAME@VERSION=IMAGE.
+
+    A version that is not listed is tried all the same. With an image, the version says only which release of
+    Apache Kafka is in it, where that is what is in it.
+    """
+    name, equals, image = text.partition("=")
+    name, _, version = name.partition("@")
     if name not in families():
         raise UnknownBackend(f"no backend {name!r}: backends.toml has {', '.join(families())}")
-    if version and not families()[name].versions:
+    family = families()[name]
+    if version and not family.versions:
         raise UnknownBackend(f"{name} has no versions to choose from: use plain {name}")
-    return families()[name].at(version or None)
+    if equals and not (family.image and image):
+        containers = ", ".join(each.name for each in families().values() if each.image)
+        raise UnknownBackend(f"{text!r}: NAME=IMAGE is for the containers, {containers}")
+    return family.at(version or None, image=image)
 
 
 def embedded_defaults() -> list[Backend]:
@@ -94,5 +118,5 @@ def embedded_defaults() -> list[Backend]:
 
 
 def external(bootstrap: str) -> Backend:
-    """A broker that somebody else started. It is assumed to have everything but a way to restart it."""
-    return Backend(f"external({bootstrap})", "external", None, CAPABILITIES - {"restart", "tiered"}, "")
+    """A broker that somebody else started. It is assumed to have everything but a way to hurt it."""
+    return Backend(f"external({bootstrap})", "external", None, CAPABILITIES - LEVERS - {"tiered"}, "")

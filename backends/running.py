@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -11,8 +12,10 @@ from backends.registry import Backend
 from conformance.answers import BrokerFacts
 from conformance.batches import Record, encode_batch
 from conformance.cluster import Cluster, NotSupported, StepFailed
+from conformance.partition import FaultNotApplied
+from conformance.security import PLAINTEXT, Security
 from conformance.waiting import DeadlinePassed, eventually
-from conformance.wire import WireError
+from conformance.wire import NotAllowedIn, WireError
 
 
 class DidNotStart(Exception):
@@ -31,8 +34,9 @@ class RunningBackend(ABC):
     disposable = True
     """Whether the broker ends with the run, so that topics need not be deleted one by one."""
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, security: Security = PLAINTEXT) -> None:
         self.backend = backend
+        self.security = security
 
     @abstractmethod
     def start(self) -> None:
@@ -57,15 +61,35 @@ class RunningBackend(ABC):
 
     @cached_property
     def facts(self) -> BrokerFacts:
-        with Cluster(self.bootstrap) as cluster:
+        with Cluster(self.bootstrap, security=self.security) as cluster:
             advertised = cluster.api_versions.get("list_offsets", (0, 0))
         return BrokerFacts(self.backend.column, advertised, self.kafka_release)
 
+    # Levers. A backend has those of its capabilities; one that cannot be pulled says so instead of doing nothing.
+
     def restart(self) -> None:
-        raise NotImplementedError(f"{self.backend.column} cannot be restarted from here")
+        raise FaultNotApplied(f"{self.backend.column} cannot be restarted from here")
 
     def kill(self) -> None:
-        raise NotImplementedError(f"{self.backend.column} cannot be killed from here")
+        raise FaultNotApplied(f"{self.backend.column} cannot be killed from here")
+
+    def pause(self) -> None:
+        raise FaultNotApplied(f"{self.backend.column} cannot be paused from here")
+
+    def resume(self) -> None:
+        """Let a paused broker go on. It may take a moment to find its feet."""
+        raise FaultNotApplied(f"{self.backend.column} cannot be paused from here")
+
+    def cut_network(self) -> None:
+        raise FaultNotApplied(f"{self.backend.column} cannot be cut off from here")
+
+    def heal_network(self) -> None:
+        """Connect a broker again that was cut off, at the same address."""
+        raise FaultNotApplied(f"{self.backend.column} cannot be cut off from here")
+
+    def turn(self, *, alone: bool) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
+        """Held for as long as a story lasts; `alone` for one that pulls a lever. A broker of one process needs none."""
+        return contextlib.nullcontext()
 
     def __enter__(self) -> RunningBackend:
         try:
@@ -79,7 +103,9 @@ class RunningBackend(ABC):
         self.stop()
 
 
-def await_ready(bootstrap: str, *, seconds: float, alive: Callable[[], str | None]) -> None:
+def await_ready(
+    bootstrap: str, *, seconds: float, alive: Callable[[], str | None], security: Security = PLAINTEXT
+) -> None:
     """Wait until the broker does its work: metadata, one record written, the same record read back.
 
     An open port is not enough: Kafka accepts connections some 0.2 s before it can create a topic. `alive`
@@ -91,7 +117,9 @@ def await_ready(bootstrap: str, *, seconds: float, alive: Callable[[], str | Non
         if dead:
             raise DidNotStart(dead)
         try:
-            _write_and_read(bootstrap)
+            _write_and_read(bootstrap, security)
+        except NotAllowedIn as error:
+            raise DidNotStart(str(error)) from error
         except NotSupported as error:
             raise DidNotStart(f"{bootstrap}: {error}, so no record can be written and read there") from error
         except (WireError, StepFailed, DeadlinePassed, OSError) as error:
@@ -104,10 +132,10 @@ def await_ready(bootstrap: str, *, seconds: float, alive: Callable[[], str | Non
         raise DidNotStart(str(error)) from error
 
 
-def _write_and_read(bootstrap: str) -> None:
+def _write_and_read(bootstrap: str, security: Security) -> None:
     topic = f"conformance-ready-{uuid.uuid4().hex[:12]}"
     value = uuid.uuid4().bytes
-    with Cluster(bootstrap) as cluster:
+    with Cluster(bootstrap, security=security) as cluster:
         cluster.create_topic(topic, config={"retention.ms": "-1"})
         written = cluster.produce(topic, 0, encode_batch([Record(0, value)]))
         if written.fields["error"]:

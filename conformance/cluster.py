@@ -6,15 +6,17 @@ Only leadership is retried, as every client does; any other error is an answer, 
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 from conformance.answers import Observation, Silence
 from conformance.batches import BadBatch, Producer, StoredRecord, decode_batches
+from conformance.security import PLAINTEXT, Security
 from conformance.specs import OffsetSpec
 from conformance.waiting import eventually
 from conformance.wire import (
@@ -26,6 +28,7 @@ from conformance.wire import (
     ConnectionClosed,
     Exchange,
     MalformedAnswer,
+    NotAllowedIn,
     WireError,
     codec_versions,
     compose,
@@ -99,10 +102,13 @@ class Fetched:
 class Cluster:
     """The suite's own client. Not safe for use by several threads; close it when done."""
 
-    def __init__(self, bootstrap: str, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, bootstrap: str, *, answer_seconds: float = ANSWER_SECONDS, security: Security = PLAINTEXT
+    ) -> None:
         """Asks for the API versions at once, so that an address without a Kafka behind it fails here."""
         self.bootstrap = bootstrap
         self._answer_seconds = answer_seconds
+        self._security = security
         self._connections: dict[str, Connection] = {}
         self._leaders: dict[tuple[str, int], str] = {}
         self._past: list[Exchange] = []
@@ -115,10 +121,15 @@ class Cluster:
         self.close()
 
     def close(self) -> None:
+        self.close_connections()
+        self._leaders.clear()
+
+    def close_connections(self) -> None:
+        """Connect anew for the next request; what was asked is kept, and so is what is known of leaders."""
         for connection in self._connections.values():
+            self._past.extend(connection.exchanges)
             connection.close()
         self._connections.clear()
-        self._leaders.clear()
 
     def _negotiate(self) -> dict[str, tuple[int, int]]:
         """The advertised range of each API. Version 0, because every broker must understand it."""
@@ -141,6 +152,17 @@ class Cluster:
             raise NotSupported(f"the broker speaks {api} v{low} to v{high}, this client v{codec[0]} to v{codec[-1]}")
         return version
 
+    @contextlib.contextmanager
+    def answering_within(self, seconds: float) -> Iterator[None]:
+        """Wait less, or longer, for answers inside: for a broker that is known not to give any."""
+        before, self._answer_seconds = self._answer_seconds, seconds
+        self.close_connections()
+        try:
+            yield
+        finally:
+            self._answer_seconds = before
+            self.close_connections()
+
     # -- one request
 
     def ask(self, api: str, *, version: int | None = None, node: str | None = None, **fields: object) -> Any:
@@ -157,7 +179,9 @@ class Cluster:
         address = node or self.bootstrap
         connection = self._connections.get(address)
         if connection is None:
-            connection = Connection(*split_address(address), answer_seconds=self._answer_seconds)
+            connection = Connection(
+                *split_address(address), answer_seconds=self._answer_seconds, security=self._security
+            )
             self._connections[address] = connection
         try:
             return use(connection)
@@ -670,13 +694,15 @@ def sole(entries: Sequence[Any] | None, api: str) -> Any:
     return entries[0]
 
 
-def reachable(bootstrap: str) -> str | None:
+def reachable(bootstrap: str, security: Security = PLAINTEXT) -> str | None:
     """None when a Kafka answers at the address, else one sentence on what is there instead."""
     try:
-        with Cluster(bootstrap, answer_seconds=5.0):
+        with Cluster(bootstrap, answer_seconds=5.0, security=security):
             return None
     except BadAddress as error:
         return str(error)
+    except NotAllowedIn as error:
+        return str(error).removeprefix(f"{bootstrap}: ")
     except BrokerUnreachable as error:
         return f"nobody listens there ({error})"
     except WireError as error:

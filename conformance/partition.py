@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -35,9 +35,11 @@ from conformance.cluster import (
     Fetched,
     NotSupported,
     Question,
+    StepFailed,
     require,
 )
 from conformance.results import Check, now
+from conformance.security import Security
 from conformance.specs import EARLIEST, LATEST, OffsetSpec, T
 from conformance.waiting import DeadlinePassed, eventually
 
@@ -54,8 +56,16 @@ SETTLE_SECONDS = 1.0
 """Between two steps of Kafka's retention lie microseconds; a second is a thread that waits for a busy core."""
 
 
+HURT_SECONDS = 2.0
+"""How long to wait for an answer of a broker that is paused or cut off: an answer takes milliseconds."""
+
+
+class FaultNotApplied(StepFailed):
+    """The broker could not be hurt as the story wants, so its questions would show nothing."""
+
+
 class Broker(Protocol):
-    """What a scenario needs from a running backend."""
+    """What a scenario needs from a running backend. A lever that it does not have raises `FaultNotApplied`."""
 
     @property
     def facts(self) -> BrokerFacts: ...
@@ -67,11 +77,26 @@ class Broker(Protocol):
     def patience_seconds(self) -> float:
         """How long background work (retention, upload) may take here before a story gives up on it."""
 
+    @property
+    def security(self) -> Security: ...
+
     def restart(self) -> None:
         """Stop the broker in an orderly way and start it again on the same data and address."""
 
     def kill(self) -> None:
         """Stop the broker as a crash does and start it again on the same data and address."""
+
+    def pause(self) -> None:
+        """Freeze the broker: it keeps its connections and says nothing."""
+
+    def resume(self) -> None:
+        """Let a paused broker go on."""
+
+    def cut_network(self) -> None:
+        """Take the broker off the network while it runs on."""
+
+    def heal_network(self) -> None:
+        """Put it on the network again, at the same address."""
 
 
 @dataclass
@@ -262,6 +287,29 @@ class Partition:
         self.cluster.close()
         self.broker.kill()
         self.cluster.await_leaders(self.topic, [self.index], seconds=self.broker.patience_seconds)
+
+    @contextlib.contextmanager
+    def paused_broker(self) -> Iterator[None]:
+        """The broker is frozen inside; answers are waited for briefly, as none is to be expected."""
+        with self._hurt(self.broker.pause, self.broker.resume):
+            yield
+
+    @contextlib.contextmanager
+    def broker_cut_off(self) -> Iterator[None]:
+        """The broker is off the network inside."""
+        with self._hurt(self.broker.cut_network, self.broker.heal_network):
+            yield
+
+    @contextlib.contextmanager
+    def _hurt(self, hurt: Callable[[], None], heal: Callable[[], None]) -> Iterator[None]:
+        leader_of = self.topic, self.index  # known before: a broker that is hurt cannot be asked
+        hurt()
+        try:
+            with self.cluster.answering_within(HURT_SECONDS):
+                yield
+        finally:
+            heal()
+        self.cluster.await_leaders(leader_of[0], [leader_of[1]], seconds=self.broker.patience_seconds)
 
     def recreate(self) -> None:
         """Delete the topic and create it again under the same name."""

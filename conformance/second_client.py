@@ -14,6 +14,7 @@ from confluent_kafka.admin import OffsetSpec as ConfluentSpec  # type: ignore[at
 
 from conformance.answers import Observation, Silence
 from conformance.cluster import READ_UNCOMMITTED
+from conformance.security import PLAINTEXT, Security
 from conformance.specs import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetSpec
 
 ANSWER_SECONDS = 10.0
@@ -25,8 +26,8 @@ INVALID_OFFSET = -1001
 class SecondClient:
     """librdkafka's admin client for one broker."""
 
-    def __init__(self, bootstrap: str) -> None:
-        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    def __init__(self, bootstrap: str, security: Security = PLAINTEXT) -> None:
+        self._admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0, **security.properties})
 
     def list_offsets(
         self, topic: str, partition: int, spec: OffsetSpec, *, isolation: int = READ_UNCOMMITTED

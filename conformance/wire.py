@@ -11,6 +11,7 @@ import dataclasses
 import io
 import itertools
 import socket
+import ssl
 import struct
 import time
 import typing
@@ -27,6 +28,7 @@ from kio.serial._parse import get_reader
 from kio.static.constants import EntityType
 
 from conformance.answers import Silence
+from conformance.security import PLAINTEXT, NotLetIn, Scram, Security, plain_message
 
 CLIENT_ID = "offset-conformance"
 
@@ -62,6 +64,12 @@ class BadAddress(BrokerUnreachable):
 
 
 class ConnectionClosed(WireError):
+    silence = Silence.CLOSED
+
+
+class NotAllowedIn(WireError):
+    """A Kafka, maybe, but not for this client: its certificate, or ours, or the login. Trying again will not help."""
+
     silence = Silence.CLOSED
 
 
@@ -104,7 +112,9 @@ def codec_versions(api: str) -> range:
 class Connection:
     """A socket that carries one request at a time. Close it when done; it is a context manager."""
 
-    def __init__(self, host: str, port: int, *, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, host: str, port: int, *, answer_seconds: float = ANSWER_SECONDS, security: Security = PLAINTEXT
+    ) -> None:
         self.node = f"{host}:{port}"
         self.exchanges: list[Exchange] = []
         self._answer_seconds = answer_seconds
@@ -121,6 +131,62 @@ class Connection:
         except UnicodeError as error:
             raise BrokerUnreachable(f"{self.node}: no host name ({error})") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            if security.tls:
+                self._begin_tls(host, security)
+            if security.mechanism:
+                self._log_in(security)
+        except WireError:
+            self.close()
+            raise
+
+    def _begin_tls(self, host: str, security: Security) -> None:
+        try:
+            self._socket = security.tls_context().wrap_socket(self._socket, server_hostname=host)
+        except ssl.SSLCertVerificationError as error:
+            raise NotAllowedIn(
+                f"{self.node}: its certificate is not trusted ({error.verify_message}); check ssl.ca.location"
+            ) from error
+        except TimeoutError as error:
+            raise NoAnswerInTime(f"{self.node}: no TLS within {CONNECT_SECONDS:g} s") from error
+        except (ssl.SSLError, OSError) as error:
+            why = getattr(error, "reason", None) or error.strerror or error
+            raise NotAllowedIn(f"{self.node}: no TLS is spoken there ({why}); check security.protocol") from error
+
+    def _log_in(self, security: Security) -> None:
+        """SASL, as KIP-43 and KIP-152 have it. What is said here is kept nowhere: it carries secrets."""
+        try:
+            self._converse(security)
+        except NotLetIn as error:
+            raise self._refusal(security, str(error)) from error
+        except ConnectionClosed as error:
+            raise self._refusal(security, "the broker closed the connection") from error
+        finally:
+            self.exchanges.clear()
+
+    def _converse(self, security: Security) -> None:
+        offered = self.ask("sasl_handshake", 1, mechanism=security.mechanism)
+        if int(offered.error_code):
+            raise NotLetIn(f"the broker offers {', '.join(map(str, offered.mechanisms)) or 'no mechanism'}")
+        if security.mechanism == "PLAIN":
+            self._authenticate(plain_message(security))
+            return
+        scram = Scram(security)
+        challenge = self._authenticate(scram.first())
+        scram.verify(self._authenticate(scram.final(challenge)))
+
+    def _authenticate(self, message: bytes) -> bytes:
+        answer = self.ask("sasl_authenticate", 0, auth_bytes=message)
+        if int(answer.error_code):
+            raise NotLetIn(answer.error_message or error_name(int(answer.error_code)))
+        return bytes(answer.auth_bytes)
+
+    def _refusal(self, security: Security, why: str) -> NotAllowedIn:
+        said = security.hide(" ".join(why.split()))
+        return NotAllowedIn(
+            f"{self.node}: user {security.user!r} is not let in with {security.mechanism} ({said}); "
+            "check sasl.username, sasl.password and sasl.mechanism"
+        )
 
     def __enter__(self) -> Connection:
         return self

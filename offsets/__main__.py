@@ -137,6 +137,7 @@ def _add_get(commands: Commands) -> None:
     command.add_argument(
         "--bootstrap", default="127.0.0.1:9092", metavar="HOST:PORT", help="the broker (127.0.0.1:9092)"
     )
+    _add_client_config(command)
 
 
 def _add_mutants(commands: Commands) -> None:
@@ -180,7 +181,7 @@ def _add_backends(command: Parser, *, required: bool) -> None:
         "--backend",
         action="append",
         default=[],
-        metavar="NAME[@VERSION]",
+        metavar="NAME[@VERSION][=IMAGE]",
         help="a broker of backends.toml; may be given several times (offsets list backends)",
     )
     group.add_argument(
@@ -189,6 +190,15 @@ def _add_backends(command: Parser, *, required: bool) -> None:
         default=[],
         metavar="HOST:PORT",
         help="a broker that runs already; may be given several times",
+    )
+    _add_client_config(group)
+
+
+def _add_client_config(command: argparse._ActionsContainer) -> None:
+    command.add_argument(
+        "--client-config",
+        metavar="FILE",
+        help="TLS and SASL: lines NAME=VALUE of librdkafka's properties (security.protocol, sasl.username, ...)",
     )
 
 
@@ -225,11 +235,18 @@ def _perform(options: argparse.Namespace) -> Exit:
         case "smoke":
             from offsets import smoke
 
-            return smoke.perform(options.backend, options.bootstrap)
+            return smoke.perform(options.backend, options.bootstrap, options.client_config)
         case "run":
             from offsets import run
 
-            return run.perform(options.backend, options.bootstrap, options.scenario, options.out, options.jobs)
+            return run.perform(
+                options.backend,
+                options.bootstrap,
+                options.scenario,
+                options.out,
+                options.jobs,
+                client_config=options.client_config,
+            )
         case "report":
             from offsets import report
 
@@ -241,7 +258,7 @@ def _perform(options: argparse.Namespace) -> Exit:
         case "get":
             from offsets import get
 
-            return get.perform(options.topic, options.time, options.bootstrap)
+            return get.perform(options.topic, options.time, options.bootstrap, options.client_config)
         case "mutants":
             from offsets import mutants
 

@@ -9,28 +9,33 @@ from __future__ import annotations
 import sys
 from collections import defaultdict
 from collections.abc import Sequence
+from pathlib import Path
 
 # Where Hypothesis is installed, the codec tells it how to make values of its types, which takes longer than to ask.
 sys.modules["hypothesis"] = None  # type: ignore[assignment]
 
 from conformance.cluster import Cluster, NotSupported, Question, StepFailed  # noqa: E402
+from conformance.security import PLAINTEXT, BadClientConfig, read_client_config  # noqa: E402
 from conformance.specs import NO_OFFSET, OffsetSpec, parse_spec  # noqa: E402
-from conformance.wire import BadAddress, BrokerUnreachable, WireError, error_name  # noqa: E402
+from conformance.wire import BadAddress, BrokerUnreachable, NotAllowedIn, WireError, error_name  # noqa: E402
 from offsets.exits import CommandFailed, Exit  # noqa: E402
 
 
-def perform(wanted: Sequence[str], time: str, bootstrap: str) -> Exit:
+def perform(wanted: Sequence[str], time: str, bootstrap: str, client_config: str | None = None) -> Exit:
     try:
         spec = parse_spec(time)
-    except ValueError as error:
+        security = read_client_config(Path(client_config)) if client_config else PLAINTEXT
+    except (ValueError, BadClientConfig) as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     topics = [_topic_and_partition(each) for each in wanted]
     try:
-        cluster = Cluster(bootstrap)
+        cluster = Cluster(bootstrap, security=security)
     except BadAddress as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
     except BrokerUnreachable as error:
         raise CommandFailed(f"no broker answers at {error}; check --bootstrap HOST:PORT") from error
+    except NotAllowedIn as error:
+        raise CommandFailed(f"{error} in --client-config FILE") from error
     except WireError as error:
         raise CommandFailed(f"what listens there does not answer like a Kafka ({error})") from error
     with cluster:

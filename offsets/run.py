@@ -14,13 +14,23 @@ from xdist.scheduler import LoadScopeScheduling
 from backends import registry
 from backends.registry import Backend
 from conformance.results import new_run_id
+from conformance.security import PLAINTEXT, BadClientConfig, Security, read_client_config
 from offsets import report
 from offsets.exits import CommandFailed, Exit
 from offsets.listing import SUITES
 from offsets.progress import Progress, backend_of
 
 
-def perform(names: Sequence[str], bootstraps: Sequence[str], scenarios: Sequence[str], out: str, jobs: int) -> Exit:
+def perform(
+    names: Sequence[str],
+    bootstraps: Sequence[str],
+    scenarios: Sequence[str],
+    out: str,
+    jobs: int,
+    *,
+    client_config: str | None = None,
+) -> Exit:
+    security(client_config)
     columns = [backend.column for backend in chosen(names, bootstraps) or registry.embedded_defaults()]
     run_id = new_run_id()
     results = Path(out) / "results"
@@ -29,6 +39,7 @@ def perform(names: Sequence[str], bootstraps: Sequence[str], scenarios: Sequence
         *(f"--backend={column}" for column in columns if column not in map(external_column, bootstraps)),
         *(f"--bootstrap={address}" for address in bootstraps),
         *(f"--scenario={scenario}" for scenario in scenarios),
+        *((f"--client-config={client_config}",) if client_config else ()),
         *(("-n", str(workers), "--dist", "loadscope", "--no-loadscope-reorder") if workers > 1 else ()),
     ]
     log = Path(out) / "logs" / f"{run_id}.log"
@@ -47,6 +58,13 @@ def chosen(names: Sequence[str], bootstraps: Sequence[str]) -> list[Backend]:
     try:
         return [registry.choose(name) for name in names] + [registry.external(address) for address in bootstraps]
     except registry.UnknownBackend as error:
+        raise CommandFailed(str(error), Exit.USAGE) from error
+
+
+def security(client_config: str | None) -> Security:
+    try:
+        return read_client_config(Path(client_config)) if client_config else PLAINTEXT
+    except BadClientConfig as error:
         raise CommandFailed(str(error), Exit.USAGE) from error
 
 

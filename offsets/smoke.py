@@ -18,7 +18,7 @@ from backends.registry import Backend
 from conformance.results import new_run_id, read_checks
 from offsets.exits import CommandFailed, Exit
 from offsets.progress import Progress
-from offsets.run import chosen, external_column, run_suites
+from offsets.run import chosen, external_column, run_suites, security
 
 ANSWERS = "answers"
 
@@ -32,6 +32,8 @@ PROBES: Mapping[str, str] = {
     "compaction": "tour.compacted",
     "transactions": "txn.open-rc",
     "restart": "restart.crash-acked",
+    "pause": "restart.pause",
+    "network-cut": "restart.network-cut",
     "tiered": "tier.latest-inclusive",
 }
 """The scenario that shows a capability; `answers` is what every broker must do. What a broker's version ranges
@@ -41,19 +43,21 @@ THERE = frozenset({"conforms", "deviates"})
 """Verdicts on an answer. Every other verdict means that there was none."""
 
 
-def perform(names: Sequence[str], bootstraps: Sequence[str]) -> Exit:
+def perform(names: Sequence[str], bootstraps: Sequence[str], client_config: str | None = None) -> Exit:
+    security(client_config)
     backends = chosen(names, bootstraps)
     if not backends:
         raise CommandFailed("which backend? Give -b NAME[@VERSION] or --bootstrap HOST:PORT", Exit.USAGE)
-    return max(_smoke(backend, bootstraps) for backend in backends)
+    return max(_smoke(backend, bootstraps, client_config) for backend in backends)
 
 
-def _smoke(backend: Backend, bootstraps: Sequence[str]) -> Exit:
+def _smoke(backend: Backend, bootstraps: Sequence[str], client_config: str | None) -> Exit:
     run_id = new_run_id()
     address = next((each for each in bootstraps if external_column(each) == backend.column), None)
     arguments = [
         f"--bootstrap={address}" if address else f"--backend={backend.column}",
         *(f"--scenario={scenario}" for scenario in PROBES.values()),
+        *((f"--client-config={client_config}",) if client_config else ()),
     ]
     with tempfile.TemporaryDirectory() as scratch:
         results, log = Path(scratch), Path(scratch) / "log"

@@ -21,7 +21,7 @@ def test_confluent_kafka_is_told_the_same_as_the_wire(partition: Partition) -> N
 
 
 def _expect_of_both_clients(partition: Partition, *specs: OffsetSpec, prefix: str) -> None:
-    second = SecondClient(partition.broker.bootstrap)
+    second = SecondClient(partition.broker.bootstrap, partition.broker.security)
     for spec in specs:
         wire = partition.ask(spec)
         if wire.silence:

@@ -124,7 +124,7 @@ def test_latest_never_goes_back_between_connections(partition: Partition) -> Non
     partition.produce(5)
     highest = 0
     for _ in range(10):
-        with Cluster(partition.broker.bootstrap) as other:
+        with Cluster(partition.broker.bootstrap, security=partition.broker.security) as other:
             seen = other.observe(lambda other=other: other.list_offsets(Question(partition.topic, 0, LATEST)))
         partition.produce(1)
         if seen.fields.get("offset", -1) < highest:

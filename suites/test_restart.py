@@ -1,15 +1,17 @@
-"""Restart and crash: what was answered before is answered after.
+"""Restart, crash, pause and cut: what was answered before is answered after.
 
 One restart serves many partitions, each in another state, because a restart is the slowest step there is.
 """
 
 from __future__ import annotations
 
-from conformance.answers import NOT_FOUND, Accepted, Observation, answer, found
+from conformance.answers import NOT_FOUND, Accepted, Observation, Silence, answer, found
 from conformance.batches import Record, encode_batch
 from conformance.catalogue import scenario
+from conformance.cluster import LEADERSHIP_ERRORS, READ_COMMITTED
 from conformance.partition import Partition
 from conformance.specs import EARLIEST, LATEST, MAX_TIMESTAMP, T, at, at_epoch
+from conformance.waiting import eventually
 
 AFTERWARDS = "After maintenance, readers that trust the answers lose records or read them again."
 
@@ -56,6 +58,95 @@ def test_a_crash_loses_nothing_that_was_acknowledged(partition: Partition) -> No
     observed = Observation({"acknowledged": len(acknowledged), "kept": sum(pair in kept for pair in acknowledged)})
     partition.check("read", "Fetch everything", observed, Accepted({"acknowledged": 3, "kept": 3}))
     written = partition.produce(1)
+    partition.check("produce", "Produce one record", written, Accepted({"error": 0, "base_offset": 3}))
+
+
+@scenario("restart.no-reuse", impact="Two records have had the same offset, and a reader has seen one of them.")
+def test_an_offset_that_was_acknowledged_is_never_given_again(partition: Partition) -> None:
+    before = [partition.produce(1).fields["base_offset"] for _ in range(5)]
+    partition.kill_broker()
+    after = [partition.produce(1).fields["base_offset"] for _ in range(3)]
+    observed = Observation({"acknowledged": len(before + after), "different": len({*before, *after})})
+    partition.check("offsets", "Produce before and after a crash", observed, Accepted({"different": 8}))
+    partition.expect(LATEST, answer(offset=8))
+
+
+@scenario("earliest.survives-restart", impact="Records that were deleted, maybe for good reasons, are back.")
+def test_the_trim_point_survives_a_restart_and_then_a_crash(partition: Partition) -> None:
+    partition.produce(10)
+    partition.delete_records(5)
+    partition.restart_broker()
+    partition.expect(EARLIEST, answer(offset=5), check="after-restart")
+    partition.kill_broker()
+    partition.expect(EARLIEST, answer(offset=5), check="after-crash")
+    partition.expect(LATEST, answer(offset=10))
+
+
+@scenario("ts.after-restart", impact="After a crash, a reader that seeks by time starts at the wrong record.")
+def test_times_are_found_after_a_crash_as_before(partition: Partition) -> None:
+    partition.produce_at(100, 200, 300)
+    partition.produce_batch(*range(1000, 2000))
+    partition.kill_broker()
+    partition.expect(at(0), found(0, T + 100))
+    partition.expect(at(200), found(1, T + 200))
+    partition.expect(at(301), found(3, T + 1000))
+    partition.expect(at(1500), found(503, T + 1500))
+    partition.expect(at(2000), NOT_FOUND)
+
+
+@scenario("txn.restart-open", impact="Readers of committed records run past an open transaction, or never get there.")
+def test_the_last_stable_offset_survives_a_restart(partition: Partition) -> None:
+    partition.produce(3)
+    transaction = partition.begin_transaction()
+    transaction.produce_batch(4000)
+    partition.restart_broker()
+    partition.expect(LATEST, answer(offset=3), isolation=READ_COMMITTED, check="read-committed")
+    partition.expect(LATEST, answer(offset=4), check="read-uncommitted")
+
+
+RECORDS = ((0, 100), (1, 200), (2, 300))
+"""Offset and time of what is written before a broker is hurt."""
+
+
+@scenario("restart.pause", impact=AFTERWARDS)
+def test_a_pause_changes_no_answer(partition: Partition) -> None:
+    partition.produce_at(*(millis for _, millis in RECORDS))
+    with partition.paused_broker():
+        asleep = Accepted(silence=Silence.TIMEOUT)
+        partition.expect(LATEST, asleep, answer(offset=3).legal("another node answers"), check="during")
+    _everything_is_as_before(partition)
+
+
+@scenario("restart.network-cut", impact=AFTERWARDS)
+def test_a_cut_off_the_network_changes_no_answer(partition: Partition) -> None:
+    partition.produce_at(*(millis for _, millis in RECORDS))
+    with partition.broker_cut_off():
+        away = [Accepted(silence=kind) for kind in (Silence.UNREACHABLE, Silence.TIMEOUT, Silence.CLOSED)]
+        partition.expect(LATEST, *away, check="during")
+    _everything_is_as_before(partition)
+
+
+def _everything_is_as_before(partition: Partition) -> None:
+    """Answers, records and the next offset. A broker that was away for a second may have to be elected anew."""
+    partition.expect(LATEST, answer(offset=3))
+    partition.expect(EARLIEST, answer(offset=0))
+    partition.expect(at(150), found(1, T + 200))
+    patience = partition.broker.patience_seconds
+    fetched = eventually(
+        lambda: partition.fetch(0),
+        lambda seen: seen.error not in LEADERSHIP_ERRORS,
+        reason="a leader to read from",
+        seconds=patience,
+    )
+    kept = [(record.offset, record.timestamp - T) for record in fetched.records]
+    observed = Observation({"acknowledged": len(RECORDS), "kept": sum(pair in kept for pair in RECORDS)})
+    partition.check("read", "Fetch from 0", observed, Accepted({"acknowledged": 3, "kept": 3}))
+    written = eventually(
+        lambda: partition.try_produce(encode_batch([Record(T + 400)])),
+        lambda seen: seen.fields["error"] not in LEADERSHIP_ERRORS,
+        reason="a leader to write to",
+        seconds=patience,
+    )
     partition.check("produce", "Produce one record", written, Accepted({"error": 0, "base_offset": 3}))
 
 

@@ -38,4 +38,4 @@ def test_the_example_of_a_scenario_is_the_real_one() -> None:
 
 def test_the_compose_file_publishes_on_loopback_only() -> None:
     published = re.findall(r'^\s+- "([^"]+)"$', (ROOT / "docker" / "compose.yaml").read_text(), re.MULTILINE)
-    assert published == ["127.0.0.1:9092:9092"]
+    assert published == ["127.0.0.1:9092:9092", "127.0.0.1:9192:9092"]

@@ -18,7 +18,9 @@ from backends.running import DidNotStart
 from backends.user_cache import user_cache
 from conformance.batches import Record, encode_batch
 from conformance.cluster import Cluster
+from conformance.partition import FaultNotApplied
 from conformance.waiting import eventually
+from conformance.wire import NoAnswerInTime
 
 KAFKA = choose("apache-kafka@4.3.1")
 
@@ -107,6 +109,22 @@ def test_a_restarted_and_a_killed_broker_keep_address_and_records(
     assert after.pid != before.pid
     assert kafka.bootstrap == address
     assert read(kafka, lever) == [b"acknowledged"]
+
+
+def test_a_paused_broker_says_nothing_and_then_goes_on(kafka: ApacheKafka) -> None:
+    assert write(kafka, "paused", b"acknowledged") == 0
+    kafka.pause()
+    try:
+        with pytest.raises(NoAnswerInTime):
+            Cluster(kafka.bootstrap, answer_seconds=1.0)
+    finally:
+        kafka.resume()
+    assert read(kafka, "paused") == [b"acknowledged"]
+
+
+def test_a_broker_that_is_not_there_cannot_be_paused() -> None:
+    with pytest.raises(FaultNotApplied, match="has ended, so it cannot be sent SIGSTOP"):
+        ApacheKafka(KAFKA).pause()
 
 
 def test_a_second_broker_has_ports_of_its_own_and_leaves_nothing_when_stopped(

@@ -65,7 +65,7 @@ def test_a_port_where_nobody_listens_is_named() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     said = objection_to(address)
     assert said.startswith(f"{address}: nobody listens there")
-    assert said.endswith("Check --bootstrap HOST:PORT")
+    assert said.endswith("Check --bootstrap HOST:PORT and --client-config FILE")
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.1:", "127.0.0.1:kafka", "127.0.0.1:99999", ":9092", ""])

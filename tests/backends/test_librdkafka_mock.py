@@ -6,6 +6,7 @@ import pytest
 from backends.librdkafka_mock import LibrdkafkaMock
 from backends.registry import choose
 from conformance.cluster import Cluster
+from conformance.partition import FaultNotApplied
 from conformance.waiting import eventually
 
 
@@ -36,8 +37,8 @@ def test_each_mock_is_one_of_its_own() -> None:
             assert not elsewhere.topic_exists("mine")
 
 
-@pytest.mark.parametrize("lever", ["restart", "kill"])
+@pytest.mark.parametrize("lever", ["restart", "kill", "pause", "resume", "cut_network", "heal_network"])
 def test_it_has_no_lever_to_be_hurt_with(lever: str) -> None:
     mock = LibrdkafkaMock(choose("librdkafka-mock"))
-    with pytest.raises(NotImplementedError, match="librdkafka-mock cannot be"):
+    with pytest.raises(FaultNotApplied, match="librdkafka-mock cannot be"):
         getattr(mock, lever)()
