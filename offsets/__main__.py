@@ -15,7 +15,7 @@ EXIT_CODES = """exit codes:
   2  a baseline lists a deviation that is fixed
   3  inconclusive: no answer that could be judged
   4  the machine, the network or the suite itself
-  5  a mistake on the command line
+  5  a mistake on the command line, or in a file that it names
 """
 
 
@@ -42,6 +42,9 @@ def parser() -> Parser:
     _add_smoke(commands)
     _add_run(commands)
     _add_report(commands)
+    _add_check(commands)
+    _add_baseline(commands)
+    _add_diff(commands)
     _add_show(commands)
     _add_get(commands)
     return root
@@ -58,8 +61,8 @@ def _add(commands: Commands, name: str, help: str, more: str = "") -> Parser:
 
 
 def _add_list(commands: Commands) -> None:
-    command = _add(commands, "list", "list scenarios or backends: what could be run, before it is")
-    command.add_argument("what", choices=("scenarios", "backends"))
+    command = _add(commands, "list", "list scenarios, backends or profiles: what could be run, before it is")
+    command.add_argument("what", choices=("scenarios", "backends", "profiles"))
     command.add_argument("--all", action="store_true", help="scenarios of the catalogue that are not written yet, too")
 
 
@@ -92,6 +95,7 @@ def _add_run(commands: Commands) -> None:
         metavar="ID",
         help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
     )
+    _add_profile(command, "only the scenarios of this profile")
     command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
     command.add_argument(
         "--jobs",
@@ -115,16 +119,72 @@ def _add_report(commands: Commands) -> None:
     command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
 
 
+def _add_check(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "check",
+        "hold a run against the baseline of its backend, and fail on what was not expected",
+        "Where several things are not as expected, the lowest exit code but 0 wins: an unexpected deviation (1),\n"
+        "then a listed one that is fixed (2), then what could not be judged, was not asked or is flaky (3).",
+    )
+    _add_run_argument(command, "run")
+    command.add_argument("--baseline", required=True, metavar="FILE", help="what is known of the backend, as TOML")
+    _add_profile(command, "judge only the rules of this profile")
+    _add_results(command)
+
+
+def _add_baseline(commands: Commands) -> None:
+    command = _add(commands, "baseline", "propose a baseline from a run, or check one that is written")
+    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
+    write = _add(
+        actions,
+        "write",
+        "write to FILE what a run deviates in; what FILE says already and the run bears out stays as it is",
+    )
+    _add_run_argument(write, "run")
+    write.add_argument("backend", metavar="BACKEND", help="the column, as in apache-kafka@4.3.1")
+    write.add_argument("file", metavar="FILE", help="the baseline, as in baselines/NAME.toml")
+    _add_results(write)
+    lint = _add(actions, "lint", "check baselines: ids that do not exist, entries without reason or link, doubles")
+    lint.add_argument("files", nargs="+", metavar="FILE")
+
+
+def _add_diff(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "diff",
+        "tell what changed between two runs, and which input moved: broker, client, scenario, suite or host",
+        "A scenario that we changed ourselves is told as that, and is nobody's regression.",
+    )
+    _add_run_argument(command, "run_a")
+    _add_run_argument(command, "run_b")
+    _add_results(command)
+
+
+def _add_run_argument(command: Parser, name: str) -> None:
+    command.add_argument(
+        name, metavar=name.upper(), help="a run id, the beginning of one, 'last', or 'last~1' for the one before"
+    )
+
+
+def _add_results(command: Parser) -> None:
+    command.add_argument("--results", default="out/results", metavar="DIR", help="where result files are (out/results)")
+
+
+def _add_profile(command: Parser, help: str) -> None:
+    command.add_argument("--profile", metavar="NAME[@VERSION]", help=f"{help} (offsets list profiles)")
+
+
 def _add_show(commands: Commands) -> None:
     command = _add(
         commands,
         "show",
         "show one cell: what was asked, the citation, accepted and observed answers, Apache Kafka's, the bytes",
     )
-    command.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or 'last'")
+    _add_run_argument(command, "run")
     command.add_argument("id", metavar="ID", help="a check, or a scenario for all its checks")
     command.add_argument("backend", metavar="BACKEND", help="the column, as in apache-kafka@4.3.1")
-    command.add_argument("--results", default="out/results", metavar="DIR", help="where result files are (out/results)")
+    _add_results(command)
 
 
 def _add_get(commands: Commands) -> None:
@@ -186,6 +246,18 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.AS_EXPECTED
 
 
+def _rules(profile: str | None) -> tuple[str, ...] | None:
+    """The scenarios of a profile, or None where none was named."""
+    if profile is None:
+        return None
+    from conformance import profiles
+
+    try:
+        return profiles.choose(profile).rules
+    except profiles.UnknownProfile as error:
+        raise CommandFailed(str(error), Exit.USAGE) from error
+
+
 def _perform(options: argparse.Namespace) -> Exit:
     """Imported only when used: `offsets get` answers in a tenth of a second, and Spark alone takes longer to load."""
     match options.command:
@@ -200,11 +272,28 @@ def _perform(options: argparse.Namespace) -> Exit:
         case "run":
             from offsets import run
 
-            return run.perform(options.backend, options.bootstrap, options.scenario, options.out, options.jobs)
+            _rules(options.profile)  # a mistake in its name is told before a broker is started
+            return run.perform(
+                options.backend, options.bootstrap, options.scenario, options.profile, options.out, options.jobs
+            )
         case "report":
             from offsets import report
 
             return report.perform(options.results, options.out, options.master)
+        case "check":
+            from offsets import check
+
+            return check.perform(options.run, options.baseline, options.results, _rules(options.profile))
+        case "baseline":
+            from offsets import baseline
+
+            if options.action == "lint":
+                return baseline.lint(options.files)
+            return baseline.write(options.run, options.backend, options.file, options.results)
+        case "diff":
+            from offsets import diff
+
+            return diff.perform(options.run_a, options.run_b, options.results)
         case "show":
             from offsets import show
 

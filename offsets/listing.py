@@ -9,6 +9,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from backends import registry
+from conformance import profiles
 from conformance.catalogue import Entry, Scenario, catalogue, scenario_of
 from offsets.exits import Exit
 
@@ -18,6 +19,8 @@ SUITES = Path(__file__).parents[1] / "suites"
 def perform(what: str, *, everything: bool) -> Exit:
     if what == "scenarios":
         _list_scenarios(everything)
+    elif what == "profiles":
+        _list_profiles()
     else:
         _list_backends()
     return Exit.AS_EXPECTED
@@ -57,3 +60,14 @@ def _list_backends() -> None:
     headings = ["backend", "preset", "in make matrix", "declares that it lacks"]
     print(tabulate(rows, headings, tablefmt="simple"))
     print("\nA broker that runs already: --bootstrap HOST:PORT. A version that is not listed is tried all the same.")
+
+
+def _list_profiles() -> None:
+    told = told_scenarios()
+    rows = [
+        [str(profile), len(profile.rules), sum(rule in told for rule in profile.rules), profile.about]
+        for versions in profiles.profiles().values()
+        for profile in versions
+    ]
+    print(tabulate(rows, ["profile", "rules", "written", "about"], tablefmt="simple"))
+    print("\nA published version never changes. NAME alone means its newest version, NAME@VERSION that one.")

@@ -20,7 +20,14 @@ from offsets.listing import SUITES
 from offsets.progress import Progress, backend_of
 
 
-def perform(names: Sequence[str], bootstraps: Sequence[str], scenarios: Sequence[str], out: str, jobs: int) -> Exit:
+def perform(
+    names: Sequence[str],
+    bootstraps: Sequence[str],
+    scenarios: Sequence[str],
+    profile: str | None,
+    out: str,
+    jobs: int,
+) -> Exit:
     columns = [backend.column for backend in chosen(names, bootstraps) or registry.embedded_defaults()]
     run_id = new_run_id()
     results = Path(out) / "results"
@@ -29,6 +36,7 @@ def perform(names: Sequence[str], bootstraps: Sequence[str], scenarios: Sequence
         *(f"--backend={column}" for column in columns if column not in map(external_column, bootstraps)),
         *(f"--bootstrap={address}" for address in bootstraps),
         *(f"--scenario={scenario}" for scenario in scenarios),
+        *([f"--profile={profile}"] if profile else ()),
         *(("-n", str(workers), "--dist", "loadscope", "--no-loadscope-reorder") if workers > 1 else ()),
     ]
     log = Path(out) / "logs" / f"{run_id}.log"
