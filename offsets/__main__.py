@@ -41,6 +41,7 @@ def parser() -> Parser:
     _add_list(commands)
     _add_smoke(commands)
     _add_run(commands)
+    _add_nightly(commands)
     _add_report(commands)
     _add_check(commands)
     _add_baseline(commands)
@@ -88,22 +89,29 @@ def _add_run(commands: Commands) -> None:
         "4 when no backend ran. pytest suites --backend NAME is the command that fails on a deviation.",
     )
     _add_backends(command, required=False)
-    command.add_argument(
-        "--scenario",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
-    )
-    _add_profile(command, "only the scenarios of this profile")
+    _add_scenarios(command)
     command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
-    command.add_argument(
-        "--jobs",
-        type=_positive,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="how many backends run at the same time (as many as there are cores)",
+    _add_jobs(command)
+
+
+def _add_nightly(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "nightly",
+        "run the suites, add the run to history, and tell in ten lines what changed since the last good night",
+        "Without -b and --bootstrap: the embedded defaults. A backend that does not start stops only its own column.\n"
+        "A night is good for a backend if nothing broke since its last good night, so that what broke stays news\n"
+        "until it is mended or its baseline lists it. Exit codes as those of check; 4 when a backend did not run.",
     )
+    _add_backends(command, required=False)
+    _add_scenarios(command)
+    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
+    command.add_argument("--history", metavar="DIR", help="where history is kept (DIR/history, in the --out directory)")
+    command.add_argument(
+        "--baselines", default="baselines", metavar="DIR", help="what is known of backends (baselines)"
+    )
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+    _add_jobs(command)
 
 
 def _add_report(commands: Commands) -> None:
@@ -112,10 +120,13 @@ def _add_report(commands: Commands) -> None:
         "report",
         "fold result files into the matrix with Spark, print it and write it to DIR/report",
         "A column shows the newest run of its backend among the files given. Every line is accounted for: what\n"
-        "cannot be read is counted and kept in DIR/report/malformed.ndjson. Exit codes as those of run.",
+        "cannot be read is counted and kept in DIR/report/malformed.ndjson. With --history the files are also added\n"
+        "to the history there, once however often they are given, and the report tells what changed since the last\n"
+        "good night. DIR may be a path or a URI that Spark can write to. Exit codes as those of run.",
     )
     command.add_argument("results", nargs="+", metavar="RESULTS", help="result files, or directories of them")
     command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
+    command.add_argument("--history", metavar="DIR", help="where history is kept, and what it tells is reported")
     command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
 
 
@@ -159,6 +170,27 @@ def _add_diff(commands: Commands) -> None:
     _add_run_argument(command, "run_a")
     _add_run_argument(command, "run_b")
     _add_results(command)
+
+
+def _add_scenarios(command: Parser) -> None:
+    command.add_argument(
+        "--scenario",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
+    )
+    _add_profile(command, "only the scenarios of this profile")
+
+
+def _add_jobs(command: Parser) -> None:
+    command.add_argument(
+        "--jobs",
+        type=_positive,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="how many backends run at the same time (as many as there are cores)",
+    )
 
 
 def _add_run_argument(command: Parser, name: str) -> None:
@@ -276,10 +308,15 @@ def _perform(options: argparse.Namespace) -> Exit:
             return run.perform(
                 options.backend, options.bootstrap, options.scenario, options.profile, options.out, options.jobs
             )
+        case "nightly":
+            from offsets import nightly
+
+            _rules(options.profile)
+            return nightly.perform(options)
         case "report":
             from offsets import report
 
-            return report.perform(options.results, options.out, options.master)
+            return report.perform(options.results, options.out, options.master, options.history)
         case "check":
             from offsets import check
 

@@ -10,8 +10,8 @@ from conformance.baselines import FLAKY, BadBaseline, Baseline
 from conformance.stored import NoSuchRun, StoredColumn, StoredRun, find_run, read_run
 from offsets.exits import CommandFailed, Exit
 from reports import outcomes
-from reports.changes import Change, told
-from reports.model import MISSING
+from reports.changes import place, told
+from reports.model import MISSING, Change
 from reports.words import NAME_LENGTH, TEXT_LENGTH, clean
 
 EXITS: Mapping[str, Exit] = {
@@ -82,7 +82,7 @@ def differences(baseline: Baseline, column: StoredColumn, rules: Collection[str]
         for id in baselines.unasked(baseline, column)
         if rules is None or id.partition(":")[0] in rules
     ]
-    return sorted(found, key=Change.place)
+    return sorted(found, key=place)
 
 
 def worst_exit(codes: Iterable[Exit]) -> Exit:

@@ -9,8 +9,8 @@ from conformance.stored import Inputs, StoredColumn
 from offsets.check import stored_run, worst_exit
 from offsets.exits import CommandFailed, Exit
 from reports import outcomes
-from reports.changes import Change, told
-from reports.model import MISSING
+from reports.changes import place, told
+from reports.model import MISSING, Change
 from reports.words import NAME_LENGTH, TEXT_LENGTH, clean
 
 EXITS: Mapping[str, Exit] = {
@@ -83,7 +83,7 @@ def differences(before: StoredColumn, after: StoredColumn) -> list[Change]:
             said = other or after.checks.get(story_of(id))
             reason = said.reason if said else ""
             found.append(Change(outcome, after.backend, id, shown.level, was, now, reason, shown.impact, what))
-    return sorted(found, key=Change.place)
+    return sorted(found, key=place)
 
 
 def story_of(check: str) -> str:

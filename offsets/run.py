@@ -28,6 +28,17 @@ def perform(
     out: str,
     jobs: int,
 ) -> Exit:
+    files = run_backends(names, bootstraps, selection(scenarios, profile), out, jobs)
+    return report.perform(files, out, "local[*]", None)
+
+
+def run_backends(
+    names: Sequence[str], bootstraps: Sequence[str], options: Sequence[str], out: str, jobs: int
+) -> list[str]:
+    """Run the suites against backends, the embedded defaults where none is named, and return the result files.
+
+    `options` are pytest's own, to choose scenarios. A backend that does not start has a file that says so.
+    """
     columns = [backend.column for backend in chosen(names, bootstraps) or registry.embedded_defaults()]
     run_id = new_run_id()
     results = Path(out) / "results"
@@ -35,8 +46,7 @@ def perform(
     arguments = [
         *(f"--backend={column}" for column in columns if column not in map(external_column, bootstraps)),
         *(f"--bootstrap={address}" for address in bootstraps),
-        *(f"--scenario={scenario}" for scenario in scenarios),
-        *([f"--profile={profile}"] if profile else ()),
+        *options,
         *(("-n", str(workers), "--dist", "loadscope", "--no-loadscope-reorder") if workers > 1 else ()),
     ]
     log = Path(out) / "logs" / f"{run_id}.log"
@@ -48,7 +58,12 @@ def perform(
         raise CommandFailed(f"interrupted; `offsets report {' '.join(files)}` shows what was asked until then")
     if not files:
         raise CommandFailed(f"nothing was asked: {_last_line(log)}; the whole story is in {log}")
-    return report.perform(files, out, "local[*]")
+    return files
+
+
+def selection(scenarios: Sequence[str], profile: str | None) -> list[str]:
+    """The options of pytest that choose scenarios."""
+    return [*(f"--scenario={scenario}" for scenario in scenarios), *([f"--profile={profile}"] if profile else [])]
 
 
 def chosen(names: Sequence[str], bootstraps: Sequence[str]) -> list[Backend]:

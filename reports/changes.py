@@ -1,13 +1,12 @@
-"""What changed between two runs of a backend, or between a baseline and a run, as plain values and as text.
+"""What changed between two runs of a backend, or between a baseline and a run, in order and as text.
 
-For: `Change`, which input moved, and the text for a terminal. Left to others: finding the changes.
+For: the order in which changes are told, and the text for a terminal. Left to others: finding them.
 """
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from reports.model import LEVELS
+from reports.model import LEVELS, Change
 from reports.outcomes import MEANINGS, OUTCOMES
 from reports.words import NAME_LENGTH, TEXT_LENGTH, clean
 
@@ -15,28 +14,10 @@ from reports.words import NAME_LENGTH, TEXT_LENGTH, clean
 SHOWN_PER_OUTCOME = 20
 
 
-@dataclass(frozen=True)
-class Change:
-    """One check whose verdict is not what it was, or not what was expected.
-
-    `moved` names the inputs that differ between the two runs; it is empty when a baseline is what was held
-    against, and when nothing that a run records has moved.
-    """
-
-    outcome: str
-    backend: str
-    check: str
-    level: str
-    before: str
-    after: str
-    reason: str
-    impact: str
-    moved: tuple[str, ...] = ()
-
-    def place(self) -> tuple[int, int, str, str]:
-        """Worst first, and what must hold before what should."""
-        level = LEVELS.index(self.level) if self.level in LEVELS else len(LEVELS)
-        return OUTCOMES.index(self.outcome), level, self.check, self.backend
+def place(change: Change) -> tuple[int, int, str, str]:
+    """Worst first, and what must hold before what should."""
+    level = LEVELS.index(change.level) if change.level in LEVELS else len(LEVELS)
+    return OUTCOMES.index(change.outcome), level, change.check, change.backend
 
 
 def told(changes: Sequence[Change], subject: str, nothing: str) -> str:
