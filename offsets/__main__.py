@@ -127,6 +127,7 @@ def _add_report(commands: Commands) -> None:
     command.add_argument("results", nargs="+", metavar="RESULTS", help="result files, or directories of them")
     command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
     command.add_argument("--history", metavar="DIR", help="where history is kept, and what it tells is reported")
+    _add_baselines(command)
     command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
 
 
@@ -181,6 +182,15 @@ def _add_scenarios(command: Parser) -> None:
         help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
     )
     _add_profile(command, "only the scenarios of this profile")
+
+
+def _add_baselines(command: Parser) -> None:
+    command.add_argument(
+        "--baselines",
+        default="baselines",
+        metavar="DIR",
+        help="where baselines are: what they list is no news (baselines)",
+    )
 
 
 def _add_jobs(command: Parser) -> None:
@@ -316,7 +326,7 @@ def _perform(options: argparse.Namespace) -> Exit:
         case "report":
             from offsets import report
 
-            return report.perform(options.results, options.out, options.master, options.history)
+            return report.perform(options.results, options.out, options.master, options.history, options.baselines)
         case "check":
             from offsets import check
 

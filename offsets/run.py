@@ -29,7 +29,7 @@ def perform(
     jobs: int,
 ) -> Exit:
     files = run_backends(names, bootstraps, selection(scenarios, profile), out, jobs)
-    return report.perform(files, out, "local[*]", None)
+    return report.perform(files, out, "local[*]", None, "")
 
 
 def run_backends(

@@ -155,7 +155,8 @@ class Archive:
 
     def _union(self, parts: Sequence[DataFrame], schema: str) -> DataFrame:
         if not parts:
-            return self._spark.createDataFrame([], schema)
+            # Without Python's help, which a cluster may not have.
+            return self._spark.range(0).select(F.from_json(F.lit("{}"), schema).alias("row")).select("row.*")
         return reduce(DataFrame.unionByName, parts)
 
 

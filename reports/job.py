@@ -44,25 +44,27 @@ def build(
     java_home: str | None = None,
     history: str | None = None,
     profiles: Mapping[str, Sequence[str]] | None = None,
+    expected: nightly.Expected = lambda _change, _column: False,
 ) -> Report:
     """Fold result files into a report under out/report, and return it.
 
     `paths` are files, or directories that stand for their *.ndjson. `out` and `history` are directories, by path
     or by a URI that Spark can write to. With `history`, the files are added to it and the report tells what changed
-    since the last good night. `profiles` are names with the scenarios that each asks for. Malformed lines never
+    since the last good night, but for what is `expected`. `profiles` are names with the scenarios that each asks
+    for. Malformed lines never
     stop a report: they are kept in malformed.ndjson, each with its file and what is wrong with it.
     """
     lines_in = {file: _count_lines(file) for file in result_files(paths)}
     spark = spark_session(master, java_home)
-    parsed = ingest.parse(ingest.read(spark, list(lines_in))).cache()
+    # Computed here and now, and its plan forgotten: planning what follows on top of it would cost more than running it.
+    parsed = ingest.parse(ingest.read(spark, list(lines_in))).localCheckpoint()
     folded = fold(parsed)
     _check_accounts(lines_in, folded["account"])
     result = _matrix(folded)
-    told = nightly.take_in(Archive(spark, history), parsed, folded, result) if history else None
+    told = nightly.take_in(Archive(spark, history), parsed, folded, result, expected) if history else None
     report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
     kept = _kept_lines(ingest.malformed(parsed).collect()) if result.malformed else None
     _write(Storage(spark, out), report, kept)
-    parsed.unpersist()
     return report
 
 
@@ -103,10 +105,11 @@ def result_files(paths: Sequence[str]) -> list[str]:
 def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
     """Everything the report needs, collected at once: a Spark job costs more than these lines do."""
     lines = ingest.good(parsed)
-    runs = matrix.runs(lines)
-    columns = matrix.columns(runs)
-    attempts = matrix.last_attempts(lines)
-    grid = matrix.grid(matrix.scenarios(attempts), columns, matrix.cells(attempts, columns))
+    # What several parts rest on is computed once, and its plan forgotten.
+    runs = matrix.runs(lines).localCheckpoint()
+    columns = matrix.columns(runs).localCheckpoint()
+    attempts = matrix.last_attempts(lines).localCheckpoint()
+    grid = matrix.grid(matrix.scenarios(attempts), columns, matrix.cells(attempts, columns)).localCheckpoint()
     parts = {
         "account": ingest.accounts(parsed),
         # as text: Python would read a timestamp in the zone of the machine

@@ -5,7 +5,7 @@ Spark jobs as it takes. Left to others: the tables (`reports.history`) and where
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from reports.history import INPUTS, KEY
 from reports.model import (
     VERDICTS,
     Change,
+    Column,
     DeviationSeen,
     Flake,
     History,
@@ -39,10 +40,20 @@ NIGHTS_SHOWN: Final = 366
 
 Folded = Mapping[str, list[SparkRow]]
 Key = tuple[str, str, str]
+Expected = Callable[[Change, Column], bool]
 
 
-def take_in(archive: Archive, parsed: DataFrame, folded: Folded, matrix: Matrix) -> History:
-    """Add what is new to history, compare each backend's newest run with its last good night, and tell."""
+def take_in(
+    archive: Archive,
+    parsed: DataFrame,
+    folded: Folded,
+    matrix: Matrix,
+    expected: Expected,
+) -> History:
+    """Add what is new to history, compare each backend's newest run with its last good night, and tell.
+
+    A change that was expected is none, and spoils no night.
+    """
     tonight = _nights(folded)
     shown = {column.backend: column.run_id for column in matrix.columns}
     past = archive.past()
@@ -51,12 +62,18 @@ def take_in(archive: Archive, parsed: DataFrame, folded: Folded, matrix: Matrix)
     new = [night for key, night in tonight.items() if night["lines"] > known.get(key, 0)]
 
     lines = ingest.good(parsed)
-    checks = history.checks(_of(lines, new)) if new else None
+    # The run that is shown may be known already, so what is new and what is compared are not the same.
+    tonights = history.checks(lines).localCheckpoint()
     batch = ""
-    if checks is not None:
-        batch = archive.write_batch(checks, ingest.malformed(parsed) if matrix.malformed else None)
+    if new:
+        batch = archive.write_batch(_of(tonights, new), ingest.malformed(parsed) if matrix.malformed else None)
     bases = _bases(candidates, tonight, shown, batch)
-    changes = _changes(archive, lines, bases, shown, matrix)
+    columns = {column.backend: column for column in matrix.columns}
+    changes = tuple(
+        change
+        for change in _changes(archive, tonights, bases, shown, matrix)
+        if not expected(change, columns[change.backend])
+    )
     spoilt = {change.backend for change in changes if change.outcome in SPOILERS}
     if new:
         archive.commit(
@@ -67,12 +84,11 @@ def take_in(archive: Archive, parsed: DataFrame, folded: Folded, matrix: Matrix)
             ],
         )
     past = archive.past()
-    sightings = archive.sightings(past).cache()
+    sightings = archive.sightings(past).localCheckpoint()
     if past.fresh:
         archive.summarise(past, sightings)
         past = archive.past()
     told = _tell(sightings, archive.nights(past))
-    sightings.unpersist()
     return History(
         compared={backend: base["run_id"] for backend, base in sorted(bases.items())},
         changes=changes,
@@ -168,7 +184,7 @@ def _bases(
 
 def _changes(
     archive: Archive,
-    lines: DataFrame,
+    tonights: DataFrame,
     bases: Mapping[str, Mapping[str, Any]],
     shown: Mapping[str, str],
     matrix: Matrix,
@@ -176,7 +192,7 @@ def _changes(
     if not bases:
         return ()
     before = archive.rows({backend: base["run_id"] for backend, base in bases.items()}, _batches(bases))
-    after = history.checks(_runs(lines, {backend: shown[backend] for backend in bases}))
+    after = _runs(tonights, {backend: shown[backend] for backend in bases})
     impacts = {row.scenario: row.impact for row in matrix.rows}
     found = (
         Change(
@@ -202,10 +218,10 @@ def _runs(rows: DataFrame, runs: Mapping[str, str]) -> DataFrame:
     )
 
 
-def _of(lines: DataFrame, nights: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """The lines of these files of runs."""
+def _of(checks: DataFrame, nights: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """The checks of these files of runs."""
     keys = F.struct(*KEY)
-    return lines.filter(keys.isin(*(F.struct(*(F.lit(night[part]).alias(part) for part in KEY)) for night in nights)))
+    return checks.filter(keys.isin(*(F.struct(*(F.lit(night[part]).alias(part) for part in KEY)) for night in nights)))
 
 
 def _spoilt(night: Mapping[str, Any], shown: Mapping[str, str], spoilt: Iterable[str]) -> bool:
