@@ -9,7 +9,7 @@ help:
 	@echo "make matrix   run the suites against the embedded backends and print the matrix"
 	@echo "make test     the project's own checks and tests"
 	@echo "make golden   hold every version of Apache Kafka against its golden answers; ten minutes"
-	@echo "make benchmark  how quick the suite, the tool and the client are, beside Kafka's own"
+	@echo "make benchmark  how quick the suite, the tool, the client and history are, beside others"
 	@echo "make readme   write the tables of README.md anew from the last make matrix"
 	@echo "make lock     compile requirements.lock anew from pyproject.toml"
 	@echo "make clean    remove .venv and the tools' caches; results in out/ and the user cache stay"
@@ -32,6 +32,7 @@ golden: setup
 
 benchmark: setup
 	@.venv/bin/python -m benchmarks.quickness
+	@.venv/bin/python -m benchmarks.history
 
 readme: setup
 	@.venv/bin/python tests/readme_tables.py out/report/matrix.md
