@@ -10,7 +10,7 @@ help:
 	@echo "make test     the project's own checks and tests"
 	@echo "make golden   hold every version of Apache Kafka against its golden answers; ten minutes"
 	@echo "make images   build the container images of this repository; BASES=machine pulls nothing for it"
-	@echo "make benchmark  how quick the suite, the tool and the client are, beside Kafka's own"
+	@echo "make benchmark  how quick the suite, the tool, the client and history are, beside others"
 	@echo "make readme   write the tables of README.md anew from the last make matrix"
 	@echo "make lock     compile requirements.lock anew from pyproject.toml"
 	@echo "make clean    remove .venv and the tools' caches; results in out/ and the user cache stay"
@@ -36,6 +36,7 @@ images: setup
 
 benchmark: setup
 	@.venv/bin/python -m benchmarks.quickness
+	@.venv/bin/python -m benchmarks.history
 
 readme: setup
 	@.venv/bin/python tests/readme_tables.py out/report/matrix.md

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Container, Generator, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,7 +20,9 @@ from backends.processes import Owner, sweep
 from backends.registry import LEVERS
 from backends.running import DidNotStart, RunningBackend
 from backends.sharing import Session
+from conformance import baselines, profiles
 from conformance.answers import Judgement, Silence, Verdict
+from conformance.baselines import BadBaseline, Baseline
 from conformance.catalogue import Level, Scenario, scenario_of
 from conformance.cluster import Cluster, StepFailed
 from conformance.explain import explain
@@ -33,6 +35,7 @@ from conformance.wire import WireError
 RUN = pytest.StashKey[RunInfo]()
 SESSION = pytest.StashKey[Session]()
 STORY = pytest.StashKey[Story]()
+BASELINES = pytest.StashKey[list[Baseline]]()
 
 STRIKES = 3
 """A broker that was mute at the start of three stories is not asked again: each try costs ten seconds."""
@@ -69,10 +72,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="ID",
         help="only this scenario, or all that match, as in 'latest.*'; may be given several times",
     )
+    group.addoption(
+        "--profile", metavar="NAME[@VERSION]", help="only scenarios of this profile (offsets list profiles)"
+    )
+    group.addoption(
+        "--baseline",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="what a backend is known to answer otherwise: a listed deviation must deviate (xfail), and every other "
+        "check must conform; may be given several times",
+    )
     group.addoption("--run-id", default="", metavar="ID", help="join the result files of another invocation")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.stash[BASELINES] = [_baseline(file) for file in config.getoption("--baseline")]
     worker = getattr(config, "workerinput", None)
     if worker is None:
         run_id = config.getoption("--run-id") or new_run_id()
@@ -96,6 +111,21 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         engine.end(session)
 
 
+def _baseline(file: str) -> Baseline:
+    try:
+        return baselines.parse(Path(file).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, BadBaseline) as error:
+        raise pytest.UsageError(f"--baseline {file}: {error}") from error
+
+
+def _rules(config: pytest.Config) -> tuple[str, ...] | None:
+    name = config.getoption("--profile")
+    try:
+        return profiles.choose(name).rules if name else None
+    except profiles.UnknownProfile as error:
+        raise pytest.UsageError(str(error)) from error
+
+
 class _Interruption:
     """Remembers that somebody ended the run, so that no footer claims it was complete."""
 
@@ -115,12 +145,13 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     told = {item: scenario for item in items if (scenario := scenario_of(getattr(item, "function", None)))}
-    level, patterns = config.getoption("--level"), config.getoption("--scenario")
-    if level or patterns:
+    level, patterns, rules = config.getoption("--level"), config.getoption("--scenario"), _rules(config)
+    if level or patterns or rules is not None:
         kept = [
             item
             for item, scenario in told.items()
             if (not level or scenario.level == level)
+            and (rules is None or scenario.id in rules)
             and (not patterns or any(fnmatchcase(scenario.id, pattern) for pattern in patterns))
         ]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
@@ -150,11 +181,16 @@ def hurts(scenario: Scenario) -> bool:
 
 @dataclass
 class Column:
-    """A backend that runs, and the file that its checks go to."""
+    """A backend that runs, the file that its checks go to, and what is known of it, if a baseline was given."""
 
     broker: RunningBackend
     results: ResultFile
+    baseline: Baseline | None = None
     strikes: int = 0
+
+    @property
+    def version(self) -> str:
+        return baselines.version_in(self.broker.backend.version, self.broker.build)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -193,7 +229,8 @@ def column(request: pytest.FixtureRequest) -> Iterator[Column]:
             results.footer()
             pytest.fail(f"{backend.column} not run: {error}", pytrace=False)
         results.header(version=backend.version, build=broker.build, oracle=broker.oracle)
-        yield Column(broker, results)
+        known = [each for each in config.stash[BASELINES] if each.is_for(backend.column)]
+        yield Column(broker, results, known[0] if known else None)
         interruption = config.pluginmanager.get_plugin("conformance-interruption")
         if not (interruption.happened or request.session.shouldfail or request.session.shouldstop):
             results.footer()
@@ -214,6 +251,7 @@ def partition(request: pytest.FixtureRequest, column: Column) -> Iterator[Partit
         judgement = objection(story, broker.backend.capabilities, cluster.api_versions)
         if judgement:
             decline(story, judgement)
+            _hold_against_baseline(request.config, column, story)
             pytest.skip(f"{judgement.verdict}: {judgement.reason}")
         partition = Partition(broker, cluster, story)
         yield partition
@@ -259,20 +297,41 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     with telling(story):
         yield
     verdict = outcome(story.checks)
+    _hold_against_baseline(pyfuncitem.config, pyfuncitem.funcargs["column"], story)
     if verdict in (Verdict.UNSUPPORTED, Verdict.NOT_APPLICABLE):
         pytest.skip(f"{verdict}: {story.checks[-1].judgement.reason}")
     if verdict is not Verdict.CONFORMS:
-        pytest.fail(_explanation(pyfuncitem.config, story, verdict), pytrace=False)
+        same = {check.id for check in story.checks if check.judgement.verdict is verdict}
+        pytest.fail(_explanation(pyfuncitem.config, story, same), pytrace=False)
     return True
 
 
-def _explanation(config: pytest.Config, story: Story, verdict: Verdict) -> str:
-    """Every check that ended in the story's verdict, with Apache Kafka's answer where this run has one."""
+def _hold_against_baseline(config: pytest.Config, column: Column, story: Story) -> None:
+    """With a baseline, end the test here unless the story conforms or is declined as it was expected to.
+
+    What the baseline lists must come as listed, so that an entry which is no longer true fails: a strict xfail,
+    check by check.
+    """
+    if column.baseline is None:
+        return
+    verdicts = {check.id: check.judgement.verdict for check in story.checks}
+    surprises = baselines.surprises(column.baseline, column.version, verdicts)
+    if surprises:
+        told = "\n".join(f"{each.check}: expected {each.expected}, got {each.got}" for each in surprises)
+        explained = _explanation(config, story, {each.check for each in surprises if each.got != Verdict.CONFORMS})
+        pytest.fail(f"not as the baseline expects:\n{told}\n\n{explained}".rstrip(), pytrace=False)
+    if outcome(story.checks) in (Verdict.DEVIATES, Verdict.INCONCLUSIVE, Verdict.BROKEN):
+        entries = (column.baseline.entry(id, column.version) for id in verdicts)
+        pytest.xfail("; ".join(dict.fromkeys(entry.reason for entry in entries if entry)))
+
+
+def _explanation(config: pytest.Config, story: Story, checks: Container[str]) -> str:
+    """These checks of a story in words, with Apache Kafka's answer where this run has one."""
     results = Path(config.getoption("--results"))
     run = config.stash[RUN]
     texts = []
     for check in story.checks:
-        if check.judgement.verdict is verdict:
+        if check.id in checks:
             line = check_line(check) | {"backend": story.facts.backend}
             texts.append(explain(line, oracle_line(results, run.run_id, check.id)))
     return "\n\n".join(texts)

@@ -175,6 +175,12 @@ def read_checks(paths: Sequence[Path]) -> Iterator[Mapping[str, Any]]:
                     yield line
 
 
+def is_valid(line: object) -> bool:
+    """Whether a line that was read is one that could have been written here."""
+    kind = line.get("kind") if isinstance(line, dict) else None
+    return kind in ("header", "check", "not-run", "footer") and _validator(str(kind)).is_valid(line)
+
+
 def runs_in(directory: Path) -> list[str]:
     """The ids of the runs that have a result file there, oldest first: an id begins with the time of its run."""
     return sorted({path.name.partition(".")[0] for path in directory.glob("*.ndjson")})

@@ -15,7 +15,7 @@ EXIT_CODES = """exit codes:
   2  a baseline lists a deviation that is fixed
   3  inconclusive: no answer that could be judged
   4  the machine, the network or the suite itself
-  5  a mistake on the command line
+  5  a mistake on the command line, or in a file that it names
 """
 
 
@@ -41,7 +41,11 @@ def parser() -> Parser:
     _add_list(commands)
     _add_smoke(commands)
     _add_run(commands)
+    _add_nightly(commands)
     _add_report(commands)
+    _add_check(commands)
+    _add_baseline(commands)
+    _add_diff(commands)
     _add_show(commands)
     _add_get(commands)
     _add_mutants(commands)
@@ -59,8 +63,8 @@ def _add(commands: Commands, name: str, help: str, more: str = "") -> Parser:
 
 
 def _add_list(commands: Commands) -> None:
-    command = _add(commands, "list", "list scenarios, backends or mutants: what could be run, before it is")
-    command.add_argument("what", choices=("scenarios", "backends", "mutants"))
+    command = _add(commands, "list", "list scenarios, backends, profiles or mutants: what could be run, before it is")
+    command.add_argument("what", choices=("scenarios", "backends", "profiles", "mutants"))
     command.add_argument("--all", action="store_true", help="scenarios of the catalogue that are not written yet, too")
 
 
@@ -86,8 +90,105 @@ def _add_run(commands: Commands) -> None:
         "4 when no backend ran. pytest suites --backend NAME is the command that fails on a deviation.",
     )
     _add_backends(command, required=False)
-    _add_scenario(command)
+    _add_scenarios(command)
     command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
+    _add_jobs(command)
+
+
+def _add_nightly(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "nightly",
+        "run the suites, add the run to history, and tell in ten lines what changed since the last good night",
+        "Without -b and --bootstrap: the embedded defaults. A backend that does not start stops only its own column.\n"
+        "A night is good for a backend if nothing broke since its last good night, so that what broke stays news\n"
+        "until it is mended or its baseline lists it. Exit codes as those of check; 4 when a backend did not run.",
+    )
+    _add_backends(command, required=False)
+    _add_scenarios(command)
+    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
+    command.add_argument("--history", metavar="DIR", help="where history is kept (DIR/history, in the --out directory)")
+    command.add_argument(
+        "--baselines", default="baselines", metavar="DIR", help="what is known of backends (baselines)"
+    )
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+    _add_jobs(command)
+
+
+def _add_report(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "report",
+        "fold result files into the matrix with Spark, print it and write it to DIR/report",
+        "A column shows the newest run of its backend among the files given. Every line is accounted for: what\n"
+        "cannot be read is counted and kept in DIR/report/malformed.ndjson. With --history the files are also added\n"
+        "to the history there, once however often they are given, and the report tells what changed since the last\n"
+        "good night. DIR may be a path or a URI that Spark can write to. Exit codes as those of run.",
+    )
+    command.add_argument("results", nargs="+", metavar="RESULTS", help="result files, or directories of them")
+    command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
+    command.add_argument("--history", metavar="DIR", help="where history is kept, and what it tells is reported")
+    _add_baselines(command)
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+
+
+def _add_check(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "check",
+        "hold a run against the baseline of its backend, and fail on what was not expected",
+        "Where several things are not as expected, the lowest exit code but 0 wins: an unexpected deviation (1),\n"
+        "then a listed one that is fixed (2), then what could not be judged, was not asked or is flaky (3).",
+    )
+    _add_run_argument(command, "run")
+    command.add_argument("--baseline", required=True, metavar="FILE", help="what is known of the backend, as TOML")
+    _add_profile(command, "judge only the rules of this profile")
+    _add_results(command)
+
+
+def _add_baseline(commands: Commands) -> None:
+    command = _add(commands, "baseline", "propose a baseline from a run, or check one that is written")
+    actions = command.add_subparsers(dest="action", metavar="ACTION", required=True)
+    write = _add(
+        actions,
+        "write",
+        "write to FILE what a run deviates in; what FILE says already and the run bears out stays as it is",
+    )
+    _add_run_argument(write, "run")
+    write.add_argument("backend", metavar="BACKEND", help="the column, as in apache-kafka@4.3.1")
+    write.add_argument("file", metavar="FILE", help="the baseline, as in baselines/NAME.toml")
+    _add_results(write)
+    lint = _add(actions, "lint", "check baselines: ids that do not exist, entries without reason or link, doubles")
+    lint.add_argument("files", nargs="+", metavar="FILE")
+
+
+def _add_diff(commands: Commands) -> None:
+    command = _add(
+        commands,
+        "diff",
+        "tell what changed between two runs, and which input moved: broker, client, scenario, suite or host",
+        "A scenario that we changed ourselves is told as that, and is nobody's regression.",
+    )
+    _add_run_argument(command, "run_a")
+    _add_run_argument(command, "run_b")
+    _add_results(command)
+
+
+def _add_scenarios(command: Parser) -> None:
+    _add_scenario(command)
+    _add_profile(command, "only the scenarios of this profile")
+
+
+def _add_baselines(command: Parser) -> None:
+    command.add_argument(
+        "--baselines",
+        default="baselines",
+        metavar="DIR",
+        help="where baselines are: what they list is no news (baselines)",
+    )
+
+
+def _add_jobs(command: Parser) -> None:
     command.add_argument(
         "--jobs",
         type=_positive,
@@ -97,17 +198,18 @@ def _add_run(commands: Commands) -> None:
     )
 
 
-def _add_report(commands: Commands) -> None:
-    command = _add(
-        commands,
-        "report",
-        "fold result files into the matrix with Spark, print it and write it to DIR/report",
-        "A column shows the newest run of its backend among the files given. Every line is accounted for: what\n"
-        "cannot be read is counted and kept in DIR/report/malformed.ndjson. Exit codes as those of run.",
+def _add_run_argument(command: Parser, name: str) -> None:
+    command.add_argument(
+        name, metavar=name.upper(), help="a run id, the beginning of one, 'last', or 'last~1' for the one before"
     )
-    command.add_argument("results", nargs="+", metavar="RESULTS", help="result files, or directories of them")
-    command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
-    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+
+
+def _add_results(command: Parser) -> None:
+    command.add_argument("--results", default="out/results", metavar="DIR", help="where result files are (out/results)")
+
+
+def _add_profile(command: Parser, help: str) -> None:
+    command.add_argument("--profile", metavar="NAME[@VERSION]", help=f"{help} (offsets list profiles)")
 
 
 def _add_show(commands: Commands) -> None:
@@ -116,10 +218,10 @@ def _add_show(commands: Commands) -> None:
         "show",
         "show one cell: what was asked, the citation, accepted and observed answers, Apache Kafka's, the bytes",
     )
-    command.add_argument("run", metavar="RUN", help="a run id, the beginning of one, or 'last'")
+    _add_run_argument(command, "run")
     command.add_argument("id", metavar="ID", help="a check, or a scenario for all its checks")
     command.add_argument("backend", metavar="BACKEND", help="the column, as in apache-kafka@4.3.1")
-    command.add_argument("--results", default="out/results", metavar="DIR", help="where result files are (out/results)")
+    _add_results(command)
 
 
 def _add_get(commands: Commands) -> None:
@@ -225,6 +327,18 @@ def main(arguments: list[str] | None = None) -> int:
         return Exit.AS_EXPECTED
 
 
+def _rules(profile: str | None) -> tuple[str, ...] | None:
+    """The scenarios of a profile, or None where none was named."""
+    if profile is None:
+        return None
+    from conformance import profiles
+
+    try:
+        return profiles.choose(profile).rules
+    except profiles.UnknownProfile as error:
+        raise CommandFailed(str(error), Exit.USAGE) from error
+
+
 def _perform(options: argparse.Namespace) -> Exit:
     """Imported only when used: `offsets get` answers in a tenth of a second, and Spark alone takes longer to load."""
     match options.command:
@@ -239,18 +353,39 @@ def _perform(options: argparse.Namespace) -> Exit:
         case "run":
             from offsets import run
 
+            _rules(options.profile)  # a mistake in its name is told before a broker is started
             return run.perform(
                 options.backend,
                 options.bootstrap,
                 options.scenario,
+                options.profile,
                 options.out,
                 options.jobs,
-                client_config=options.client_config,
+                options.client_config,
             )
+        case "nightly":
+            from offsets import nightly
+
+            _rules(options.profile)
+            return nightly.perform(options)
         case "report":
             from offsets import report
 
-            return report.perform(options.results, options.out, options.master)
+            return report.perform(options.results, options.out, options.master, options.history, options.baselines)
+        case "check":
+            from offsets import check
+
+            return check.perform(options.run, options.baseline, options.results, _rules(options.profile))
+        case "baseline":
+            from offsets import baseline
+
+            if options.action == "lint":
+                return baseline.lint(options.files)
+            return baseline.write(options.run, options.backend, options.file, options.results)
+        case "diff":
+            from offsets import diff
+
+            return diff.perform(options.run_a, options.run_b, options.results)
         case "show":
             from offsets import show
 

@@ -9,7 +9,7 @@ class Exit(IntEnum):
     STALE_BASELINE = 2  # fixed, but still listed as a deviation
     INCONCLUSIVE = 3  # no answer that could be judged
     ENVIRONMENT = 4  # the machine, the network or the suite itself
-    USAGE = 5  # the command line
+    USAGE = 5  # the command line, or a file that it names
 
 
 class CommandFailed(Exception):

@@ -10,6 +10,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from backends import registry
+from conformance import profiles
 from conformance.catalogue import Entry, Scenario, catalogue, scenario_of
 from mutants.bugs import MUTANTS
 from mutants.variations import VARIATIONS
@@ -23,6 +24,8 @@ def perform(what: str, *, everything: bool) -> Exit:
         _list_scenarios(everything)
     elif what == "mutants":
         _list_mutants()
+    elif what == "profiles":
+        _list_profiles()
     else:
         _list_backends()
     return Exit.AS_EXPECTED
@@ -75,3 +78,14 @@ def _list_mutants() -> None:
     rows = [[each.name, each.why] for each in VARIATIONS]
     print("\n" + tabulate(rows, ["legal variation", "why it is legal"], tablefmt="simple"))
     print(f"\n{len(MUTANTS)} mutants, {len(VARIATIONS)} legal variations. offsets mutants tries them all.")
+
+
+def _list_profiles() -> None:
+    told = told_scenarios()
+    rows = [
+        [str(profile), len(profile.rules), sum(rule in told for rule in profile.rules), profile.about]
+        for versions in profiles.profiles().values()
+        for profile in versions
+    ]
+    print(tabulate(rows, ["profile", "rules", "written", "about"], tablefmt="simple"))
+    print("\nA published version never changes. NAME alone means its newest version, NAME@VERSION that one.")

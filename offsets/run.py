@@ -25,12 +25,22 @@ def perform(
     names: Sequence[str],
     bootstraps: Sequence[str],
     scenarios: Sequence[str],
+    profile: str | None,
     out: str,
     jobs: int,
-    *,
-    client_config: str | None = None,
+    client_config: str | None,
 ) -> Exit:
-    security(client_config)
+    files = run_backends(names, bootstraps, selection(scenarios, profile, client_config), out, jobs)
+    return report.perform(files, out, "local[*]", None, "")
+
+
+def run_backends(
+    names: Sequence[str], bootstraps: Sequence[str], options: Sequence[str], out: str, jobs: int
+) -> list[str]:
+    """Run the suites against backends, the embedded defaults where none is named, and return the result files.
+
+    `options` are pytest's own. A backend that does not start has a file that says so.
+    """
     columns = [backend.column for backend in chosen(names, bootstraps) or registry.embedded_defaults()]
     run_id = new_run_id()
     results = Path(out) / "results"
@@ -38,8 +48,7 @@ def perform(
     arguments = [
         *(f"--backend={column}" for column in columns if column not in map(external_column, bootstraps)),
         *(f"--bootstrap={address}" for address in bootstraps),
-        *(f"--scenario={scenario}" for scenario in scenarios),
-        *((f"--client-config={client_config}",) if client_config else ()),
+        *options,
         *(("-n", str(workers), "--dist", "loadscope", "--no-loadscope-reorder") if workers > 1 else ()),
     ]
     log = Path(out) / "logs" / f"{run_id}.log"
@@ -51,7 +60,17 @@ def perform(
         raise CommandFailed(f"interrupted; `offsets report {' '.join(files)}` shows what was asked until then")
     if not files:
         raise CommandFailed(f"nothing was asked: {_last_line(log)}; the whole story is in {log}")
-    return report.perform(files, out, "local[*]")
+    return files
+
+
+def selection(scenarios: Sequence[str], profile: str | None, client_config: str | None) -> list[str]:
+    """The options of pytest that say what is asked, and how a client is let in."""
+    security(client_config)  # a mistake in it is told before a broker is started
+    return [
+        *(f"--scenario={scenario}" for scenario in scenarios),
+        *([f"--profile={profile}"] if profile else []),
+        *([f"--client-config={client_config}"] if client_config else []),
+    ]
 
 
 def chosen(names: Sequence[str], bootstraps: Sequence[str]) -> list[Backend]:

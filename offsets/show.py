@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from conformance.explain import explain, printable
-from conformance.results import oracle_line, read_checks, runs_in
+from conformance.results import oracle_line, read_checks
+from conformance.stored import NoSuchRun, find_run
 from offsets.exits import CommandFailed, Exit
 
 
 def perform(run: str, id: str, backend: str, results: str) -> Exit:
     directory = Path(results)
-    run_id = _run_id(run, directory)
+    try:
+        run_id = find_run(directory, run)
+    except NoSuchRun as error:
+        raise CommandFailed(str(error)) from error
     lines = [
         line
         for line in read_checks(sorted(directory.glob(f"{run_id}.*.ndjson")))
@@ -23,16 +27,6 @@ def perform(run: str, id: str, backend: str, results: str) -> Exit:
         raise CommandFailed(_what_there_is(directory, run_id, id, backend))
     print("\n\n".join(_cell(line, oracle_line(directory, run_id, line["check"])) for line in lines))
     return Exit.AS_EXPECTED
-
-
-def _run_id(run: str, directory: Path) -> str:
-    runs = runs_in(directory)
-    matching = runs[-1:] if run == "last" else [each for each in runs if each.startswith(run)]
-    if len(matching) != 1:
-        known = f"there are {', '.join(runs[-5:])}" if runs else "there is none: run the suites first"
-        which = "more than one run begins" if matching else "no run begins"
-        raise CommandFailed(f"{which} with {run!r} in {directory}; {known}")
-    return matching[0]
 
 
 def _what_there_is(directory: Path, run_id: str, id: str, backend: str) -> str:

@@ -5,7 +5,6 @@ and writing the report. Left to others: printing (`reports.terminal` makes the t
 """
 
 import json
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,9 +17,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from reports import ingest, markdown, matrix
-from reports.model import LEVELS, Cell, Column, Deviation, Matrix, Row, Tally
+from reports import badges, ingest, junit, markdown, matrix, nightly, published, summary
+from reports.archive import Archive
+from reports.history import KEY, checks, fingerprints, nights
+from reports.model import LEVELS, Cell, Column, Deviation, Fingerprint, Matrix, Report, Row, Tally
+from reports.profiles import verdicts
 from reports.session import spark_session
+from reports.storage import Storage
+
+# What a report consists of, beside a badge per backend and profile.
+FILES = ("matrix.md", "matrix.json", "report.json", "summary.md", "junit.xml")
 
 
 class NothingToReport(Exception):
@@ -31,30 +37,54 @@ class LinesUnaccounted(Exception):
     """The good lines and the malformed ones are not all the lines there are: a report would omit some."""
 
 
-def build(paths: Sequence[str], out: str, master: str = "local[*]", java_home: str | None = None) -> Matrix:
-    """Fold result files into out/report/matrix.md and matrix.json, and return the matrix.
+def build(
+    paths: Sequence[str],
+    out: str,
+    master: str = "local[*]",
+    java_home: str | None = None,
+    history: str | None = None,
+    profiles: Mapping[str, Sequence[str]] | None = None,
+    expected: nightly.Expected = lambda _change, _column: False,
+) -> Report:
+    """Fold result files into a report under out/report, and return it.
 
-    `paths` are files, or directories that stand for their *.ndjson. Malformed lines never stop a report: they
-    are kept in out/report/malformed.ndjson, each with its file and what is wrong with it.
+    `paths` are files, or directories that stand for their *.ndjson. `out` and `history` are directories, by path
+    or by a URI that Spark can write to. With `history`, the files are added to it and the report tells what changed
+    since the last good night, but for what is `expected`. `profiles` are names with the scenarios that each asks
+    for. Malformed lines never
+    stop a report: they are kept in malformed.ndjson, each with its file and what is wrong with it.
     """
     lines_in = {file: _count_lines(file) for file in result_files(paths)}
     spark = spark_session(master, java_home)
-    parsed = ingest.parse(ingest.read(spark, list(lines_in))).cache()
+    # Computed here and now, and its plan forgotten: planning what follows on top of it would cost more than running it.
+    parsed = ingest.parse(ingest.read(spark, list(lines_in))).localCheckpoint()
     folded = fold(parsed)
     _check_accounts(lines_in, folded["account"])
     result = _matrix(folded)
+    told = nightly.take_in(Archive(spark, history), parsed, folded, result, expected) if history else None
+    report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
+    kept = _kept_lines(ingest.malformed(parsed).collect()) if result.malformed else None
+    _write(Storage(spark, out), report, kept)
+    return report
 
-    report = Path(out) / "report"
-    report.mkdir(parents=True, exist_ok=True)
-    _write(report / "matrix.md", markdown.render(result))
-    _write(report / "matrix.json", json.dumps(asdict(result), indent=1, ensure_ascii=False) + "\n")
-    kept = report / "malformed.ndjson"
-    if result.malformed:
-        _write_malformed(kept, ingest.malformed(parsed).collect())
+
+def _write(place: Storage, report: Report, malformed: str | None) -> None:
+    texts = (
+        markdown.render(report.matrix),
+        json.dumps(asdict(report.matrix), indent=1, ensure_ascii=False) + "\n",
+        published.render(report),
+        summary.render(report),
+        junit.render(report),
+    )
+    for name, text in zip(FILES, texts, strict=True):
+        place.write(text, "report", name)
+    place.remove("report", "badges")  # of backends that an earlier report had
+    for name, text in badges.render(report).items():
+        place.write(text, "report", "badges", name)
+    if malformed is None:
+        place.remove("report", "malformed.ndjson")  # an earlier report's
     else:
-        kept.unlink(missing_ok=True)  # an earlier report's
-    parsed.unpersist()
-    return result
+        place.write(malformed, "report", "malformed.ndjson")
 
 
 def result_files(paths: Sequence[str]) -> list[str]:
@@ -75,10 +105,11 @@ def result_files(paths: Sequence[str]) -> list[str]:
 def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
     """Everything the report needs, collected at once: a Spark job costs more than these lines do."""
     lines = ingest.good(parsed)
-    runs = matrix.runs(lines)
-    columns = matrix.columns(runs)
-    attempts = matrix.last_attempts(lines)
-    grid = matrix.grid(matrix.scenarios(attempts), columns, matrix.cells(attempts, columns))
+    # What several parts rest on is computed once, and its plan forgotten.
+    runs = matrix.runs(lines).localCheckpoint()
+    columns = matrix.columns(runs).localCheckpoint()
+    attempts = matrix.last_attempts(lines).localCheckpoint()
+    grid = matrix.grid(matrix.scenarios(attempts), columns, matrix.cells(attempts, columns)).localCheckpoint()
     parts = {
         "account": ingest.accounts(parsed),
         # as text: Python would read a timestamp in the zone of the machine
@@ -86,6 +117,9 @@ def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
         "cell": grid,
         "tally": matrix.tallies(grid),
         "deviation": matrix.deviations(attempts, runs, columns),
+        "fingerprint": fingerprints(attempts, columns),
+        "night": nights(lines, checks(lines)),
+        "file": lines.select("file", *KEY).distinct(),
     }
     tagged = [part.select(F.struct(*part.columns).alias(name)) for name, part in parts.items()]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
@@ -172,6 +206,7 @@ def _rows(cells: Iterable[SparkRow], columns: Sequence[Column]) -> tuple[Row, ..
                     Cell(by_backend[column.backend]["outcome"], _nonzero(by_backend[column.backend]["counts"]))
                     for column in columns
                 ),
+                impact=words["impact"],
             )
         )
     return tuple(sorted(rows, key=lambda row: (row.family, row.scenario)))
@@ -204,13 +239,11 @@ def _nonzero(counts: SparkRow | None) -> dict[str, int]:
     return {name: count for name, count in counts.asDict().items() if count} if counts else {}
 
 
-def _write(file: Path, text: str) -> None:
-    """Whole or not at all: a reader never meets half a report."""
-    half = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    half.write_text(text, encoding="utf-8", errors="replace")
-    half.replace(file)
+def _fingerprints(prints: Iterable[SparkRow]) -> tuple[Fingerprint, ...]:
+    found = (Fingerprint(row["scenario"], row["fingerprint"], tuple(row["backends"]), row["odd"]) for row in prints)
+    return tuple(sorted(found, key=lambda one: (one.scenario, -len(one.backends), one.backends)))
 
 
-def _write_malformed(file: Path, malformed: Iterable[SparkRow]) -> None:
+def _kept_lines(malformed: Iterable[SparkRow]) -> str:
     kept = ({"file": _path(row["file"]), "problem": row["problem"], "line": row["raw"]} for row in malformed)
-    _write(file, "".join(json.dumps(line) + "\n" for line in kept))
+    return "".join(json.dumps(line) + "\n" for line in kept)

@@ -85,7 +85,7 @@ def last_attempts(lines: DataFrame) -> DataFrame:
 
 def scenarios(attempts: DataFrame) -> DataFrame:
     """One row per scenario seen in any run: the denominator. Its words are those of its newest revision."""
-    words = F.struct("family", "level", "title")
+    words = F.struct("family", "level", "title", "impact")
     newest = F.max_by(words, F.struct("revision", F.try_to_timestamp("started")))
     return attempts.groupBy("scenario").agg(newest.alias("newest")).select("scenario", "newest.*")
 
@@ -96,7 +96,7 @@ def cells(attempts: DataFrame, columns: DataFrame) -> DataFrame:
     worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict")))
     return (
         shown.groupBy("scenario", "backend")
-        .agg(worst.alias("worst"), _counts("verdict", VERDICTS))
+        .agg(worst.alias("worst"), counts("verdict", VERDICTS))
         .withColumn("outcome", F.element_at(F.array(*map(F.lit, VERDICTS)), F.col("worst").cast("int")))
         .drop("worst")
     )
@@ -105,7 +105,7 @@ def cells(attempts: DataFrame, columns: DataFrame) -> DataFrame:
 def grid(scenarios: DataFrame, columns: DataFrame, cells: DataFrame) -> DataFrame:
     """Every scenario times every column, so that nothing vanishes: a hole says `missing` or `not run`.
 
-    Columns: scenario, family, level, title, backend, outcome, counts (null in a hole), disputed. A row is
+    Columns: scenario, family, level, title, impact, backend, outcome, counts (null in a hole), disputed. A row is
     disputed when Apache Kafka itself deviates in it: then the scenario is in doubt, not only the others.
     """
     refused = F.size("not_run") > 0
@@ -121,7 +121,7 @@ def grid(scenarios: DataFrame, columns: DataFrame, cells: DataFrame) -> DataFram
 
 def tallies(grid: DataFrame) -> DataFrame:
     """Per (family, level, backend): how many scenarios came out how, of all there are of that kind."""
-    return grid.groupBy("family", "level", "backend").agg(F.count("*").alias("scenarios"), _counts("outcome", OUTCOMES))
+    return grid.groupBy("family", "level", "backend").agg(F.count("*").alias("scenarios"), counts("outcome", OUTCOMES))
 
 
 def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> DataFrame:
@@ -140,7 +140,7 @@ def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> Data
         .agg(
             F.max_by(
                 F.struct(F.col("backend").alias("oracle_backend"), F.col("observed").alias("oracle_observed")),
-                F.struct(_version(F.coalesce("backend_version", "backend")), "backend"),
+                F.struct(version_numbers(F.coalesce("backend_version", "backend")), "backend"),
             ).alias("answer")
         )
         .select("run_id", "check", "answer.*")
@@ -163,11 +163,11 @@ def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> Data
     )
 
 
-def _counts(column: str, values: tuple[str, ...]) -> Column:
+def counts(column: str, values: tuple[str, ...]) -> Column:
     """How many rows hold each of the values, as a struct with one field per value."""
     return F.struct(*(F.count_if(F.col(column) == value).alias(value) for value in values)).alias("counts")
 
 
-def _version(text: Column) -> Column:
+def version_numbers(text: Column) -> Column:
     """The numbers in a version, as an array that sorts as versions do: 4.10 after 4.9."""
     return F.transform(F.regexp_extract_all(text, F.lit(r"(\d+)")), lambda number: number.try_cast("long"))

@@ -52,7 +52,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario; `cells` stand in the order of the matrix's columns."""
+    """One scenario; `cells` stand in the order of the matrix's columns. `impact` is what a wrong answer does."""
 
     scenario: str
     family: str
@@ -60,6 +60,7 @@ class Row:
     title: str
     disputed: bool
     cells: tuple[Cell, ...]
+    impact: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,3 +110,164 @@ class Matrix:
     deviations: tuple[Deviation, ...]
     lines: int
     malformed: int
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """The backends that gave the same answers to all checks of a scenario. `odd`: one against all others."""
+
+    scenario: str
+    fingerprint: str
+    backends: tuple[str, ...]
+    odd: bool
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A rule of a profile that a backend does not keep, and what that does to a user."""
+
+    scenario: str
+    outcome: str
+    impact: str
+
+
+@dataclass(frozen=True)
+class ProfileVerdict:
+    """Whether a backend is safe for a use: `yes`, `no`, or `unknown` where not all rules could be judged."""
+
+    profile: str
+    backend: str
+    safe: str
+    rules: int
+    kept: int
+    failures: tuple[Failure, ...]
+    unknown: tuple[Failure, ...]
+
+
+@dataclass(frozen=True)
+class DeviationSeen:
+    """A check that deviated at some time: when first, when last, how often, and whether it still does."""
+
+    backend: str
+    scenario: str
+    check: str
+    first: str
+    first_run: str
+    last: str
+    last_run: str
+    first_build: str
+    deviating: int
+    runs: int
+    still: bool
+
+
+@dataclass(frozen=True)
+class Flake:
+    """A check that one build answered differently without anything having moved; rates are shares of runs."""
+
+    backend: str
+    build: str
+    scenario: str
+    check: str
+    revision: int
+    runs: int
+    odd: int
+    rate: float
+    low: float
+    high: float
+    verdicts: tuple[str, ...]
+    last: str
+    last_run: str
+
+
+@dataclass(frozen=True)
+class VersionChange:
+    """A check that one version of a broker usually answers otherwise than the version before it."""
+
+    family: str
+    scenario: str
+    check: str
+    revision: int
+    from_version: str
+    to_version: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Night:
+    """One run of a backend, for trends: how its scenarios came out, and whether later nights may rest on it."""
+
+    run_id: str
+    backend: str
+    started: str
+    version: str
+    build: str
+    complete: bool
+    good: bool
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """One stretch of the history of a cell: a verdict that a build gave to a check, from when to when."""
+
+    backend: str
+    version: str
+    build: str
+    scenario: str
+    check: str
+    revision: int
+    verdict: str
+    runs: int
+    first: str
+    first_run: str
+    last: str
+    last_run: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One check whose verdict is not what it was, or not what was expected.
+
+    `moved` names the inputs that differ between the two runs; it is empty when a baseline is what was held
+    against, and when nothing that a run records has moved.
+    """
+
+    outcome: str
+    backend: str
+    check: str
+    level: str
+    before: str
+    after: str
+    reason: str
+    impact: str
+    moved: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class History:
+    """What the nights before tell about the one that is shown.
+
+    `compared` has, for each backend, the run that `changes` are counted from: its last good night. A backend that
+    has none is not compared. `sightings` are those of checks that are not always answered alike and well.
+    """
+
+    compared: Mapping[str, str]
+    changes: tuple[Change, ...]
+    deviations: tuple[DeviationSeen, ...]
+    flakes: tuple[Flake, ...]
+    versions: tuple[VersionChange, ...]
+    sightings: tuple[Sighting, ...]
+    nights: tuple[Night, ...]
+    malformed: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that a report says: the matrix of the newest runs and, where history was kept, what it tells."""
+
+    matrix: Matrix
+    profiles: tuple[ProfileVerdict, ...]
+    fingerprints: tuple[Fingerprint, ...]
+    history: History | None

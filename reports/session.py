@@ -27,15 +27,19 @@ LOOPBACK = "127.0.0.1"
 # A report folds thousands of lines, not millions: two partitions are enough for every shuffle.
 SHUFFLE_PARTITIONS = 2
 
-# For a master that is this process. A cluster's workers must be able to reach the driver, and its jobs are
-# large enough to earn back re-planning and compiling; here those two cost more than the lines they speed up.
+# For a master that is this process: a cluster's workers must be able to reach the driver.
+LOOPBACK_ONLY = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+
+# A cluster's jobs are large enough to earn back re-planning and compiling; here those two cost more than the
+# lines they speed up.
 SMALL_JOB = {
-    "spark.driver.host": LOOPBACK,
-    "spark.driver.bindAddress": LOOPBACK,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
+
+# Ten million rows of history are grouped within this; the default of 1 GB spills.
+LARGE_JOB = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
 
 # A job of seconds never earns back the optimising compiler or a parallel collector: C1 and the serial
 # collector halve the processor time of a small job.
@@ -58,21 +62,24 @@ class JavaDidNotStart(Exception):
         )
 
 
-def spark_session(master: str = "local[*]", java_home: str | None = None) -> SparkSession:
+def spark_session(master: str = "local[*]", java_home: str | None = None, *, large: bool = False) -> SparkSession:
     """The process's Spark session, started on first use; it ends with the process.
+
+    `large` is for millions of rows on this machine: planning and compiling pay there, and cost where there are
+    thousands.
 
     Required: a Java 17+ that has jdk.incubator.vector. `java_home` counts for the first call only, since a
     process has one JVM. Not required: a writable cache; without one, sessions just start more slowly.
     """
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_settings(master).items()))
+    conf.setAll(list(_settings(master, large).items()))
     if SparkContext._gateway is None:
         with _environment(_launch_environment(master, java_home)):
-            _launch(conf)
+            _launch(conf, large)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
-def _settings(master: str) -> dict[str, str]:
+def _settings(master: str, large: bool = False) -> dict[str, str]:
     settings = {
         "spark.app.name": "offset-conformance",
         "spark.master": master,
@@ -83,7 +90,9 @@ def _settings(master: str) -> dict[str, str]:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     }
-    return settings | SMALL_JOB if _is_local(master) else settings
+    if not _is_local(master):
+        return settings
+    return settings | LOOPBACK_ONLY | (LARGE_JOB if large else SMALL_JOB)
 
 
 def _is_local(master: str) -> bool:
@@ -115,13 +124,13 @@ def _environment(changes: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _launch(conf: SparkConf) -> None:
+def _launch(conf: SparkConf, large: bool) -> None:
     """Start the JVM with its words kept aside: shown when it fails, silent when it works."""
     java = _java()
     stem = _archive_stem(java)
     archive = stem and _complete_archive(stem)
     recording: Path | None = None
-    options = SMALL_JOB_JVM if _is_local(conf.get("spark.master") or "") else ""
+    options = SMALL_JOB_JVM if _is_local(conf.get("spark.master") or "") and not large else ""
     if archive is not None:
         # auto and Verify: an archive that does not fit or is damaged is ignored, never an error
         options += f" -Xshare:auto -XX:+VerifySharedSpaces -XX:SharedArchiveFile={archive}"

@@ -3,17 +3,24 @@
 For: `render`, a pure function. Left to others: printing it.
 """
 
+from collections.abc import Sequence
 from itertools import groupby
 
 from tabulate import SEPARATING_LINE, tabulate
 
-from reports import words
-from reports.model import Deviation, Matrix
+from reports import summary, words
+from reports.changes import one_line
+from reports.model import Change, Deviation, History, Matrix, ProfileVerdict, Report
+from reports.outcomes import FIXED, NEW, OURS
 from reports.words import NAME_LENGTH, TEXT_LENGTH, clean
 
+# What changed for the worse fits on a screen, or the rest is a number.
+CHANGES_SHOWN = 20
 
-def render(matrix: Matrix) -> str:
+
+def render(report: Report) -> str:
     """The whole report as text that ends with a newline."""
+    matrix = report.matrix
     parts = [
         f"Offset conformance: {words.summary(matrix)}",
         _scenarios(matrix),
@@ -22,6 +29,8 @@ def render(matrix: Matrix) -> str:
         "Scenarios by family and level, of all that were seen",
         _tallies(matrix),
         *_deviations(matrix),
+        _profiles(report.profiles, _headings(matrix)),
+        "\n".join(_changes(report.history)) if report.history else "",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -93,3 +102,28 @@ def _deviation(deviation: Deviation, more_checks: int, disputed: bool) -> str:
     fields = words.deviation_fields(deviation)
     width = max(len(label) for label, _ in fields)
     return "\n".join([title, *(f"    {label:<{width}}  {clean(text, TEXT_LENGTH)}" for label, text in fields)])
+
+
+def _profiles(verdicts: tuple[ProfileVerdict, ...], headings: list[str]) -> str:
+    """Who is safe for what, and how many of its rules are kept; summary.md names those that are not."""
+    rows: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        rows.setdefault(verdict.profile, []).append(f"{verdict.safe} {verdict.kept}/{verdict.rules}")
+    if not rows:
+        return ""
+    table: list[list[str] | str] = [[clean(profile, NAME_LENGTH), *cells] for profile, cells in rows.items()]
+    return "Safe for us?\n\n" + _table(["profile", *headings], table)
+
+
+def worse(changes: Sequence[Change]) -> list[tuple[Change, str]]:
+    """The changes for the worse, each with its line of text: what is fixed, new or our own doing is not."""
+    return [(change, one_line(change)) for change in changes if change.outcome not in (FIXED, NEW, OURS)]
+
+
+def _changes(history: History) -> list[str]:
+    """What changed since the last good night, worst first."""
+    lines = [
+        f"  {change.outcome}: {clean(change.backend, NAME_LENGTH)} {text}" for change, text in worse(history.changes)
+    ]
+    more = [f"  and {len(lines) - CHANGES_SHOWN} more"] if len(lines) > CHANGES_SHOWN else []
+    return [f"Changed: {summary.headline(history)}", *lines[:CHANGES_SHOWN], *more]

@@ -24,7 +24,9 @@ def test_help_documents_every_exit_code() -> None:
         assert f"\n  {code}  " in ran.out
 
 
-@pytest.mark.parametrize("command", ["list", "smoke", "run", "report", "show", "get", "mutants"])
+@pytest.mark.parametrize(
+    "command", ["list", "smoke", "run", "nightly", "report", "check", "baseline", "diff", "show", "get", "mutants"]
+)
 def test_every_command_has_help(command: str) -> None:
     ran = offsets(command, "--help")
     assert (ran.code, ran.err) == (0, "")

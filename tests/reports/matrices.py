@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from reports.model import Cell, Column, Deviation, Matrix, Row, Tally
+from reports.model import Cell, Column, Deviation, Matrix, Report, Row, Tally
 
 KAFKA = Column(
     backend="kafka@4.3.1",
@@ -84,3 +84,8 @@ def hostile(text: str = HOSTILE) -> Matrix:
         oracle_observed=text,
     )
     return replace(MATRIX, columns=(column,), rows=(row,), tallies=(tally,), deviations=(deviation,))
+
+
+def report(matrix: Matrix) -> Report:
+    """A report of nothing but the matrix."""
+    return Report(matrix, (), (), None)

@@ -41,7 +41,7 @@ def results(tmp_path: Path) -> Path:
 @pytest.mark.usefixtures("spark")
 def test_a_report_is_built_from_a_directory(results: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    matrix = job.build([str(results)], str(out))
+    matrix = job.build([str(results)], str(out)).matrix
 
     assert [(column.backend, column.status) for column in matrix.columns] == [
         ("kafka@4.3.1", "complete"),  # oracles first
@@ -64,7 +64,7 @@ def test_a_report_is_built_from_a_directory(results: Path, tmp_path: Path) -> No
     assert (matrix.lines, matrix.malformed) == (12, 1)
 
     report = out / "report"
-    assert sorted(file.name for file in report.iterdir()) == ["malformed.ndjson", "matrix.json", "matrix.md"]
+    assert sorted(file.name for file in report.iterdir()) == sorted([*job.FILES, "malformed.ndjson"])
     assert "latest did not move" in (report / "matrix.md").read_text()
     saved = json.loads((report / "matrix.json").read_text())
     assert saved["rows"][1]["cells"][2] == {"outcome": "deviates", "counts": {"conforms": 1, "deviates": 1}}
@@ -84,7 +84,7 @@ def test_a_file_named_twice_counts_once_and_old_malformed_lines_are_cleared(tmp_
     report = tmp_path / "report"
     report.mkdir()
     (report / "malformed.ndjson").write_text("of an earlier report")
-    matrix = job.build([file, str(tmp_path)], str(tmp_path))
+    matrix = job.build([file, str(tmp_path)], str(tmp_path)).matrix
     assert (matrix.lines, matrix.malformed) == (3, 0)
     assert not (report / "malformed.ndjson").exists()
 
@@ -92,7 +92,7 @@ def test_a_file_named_twice_counts_once_and_old_malformed_lines_are_cleared(tmp_
 @pytest.mark.usefixtures("spark")
 def test_files_without_one_good_line_still_make_a_report_that_says_so(tmp_path: Path) -> None:
     (tmp_path / "run.ndjson").write_text("Killed\n")
-    matrix = job.build([str(tmp_path)], str(tmp_path))
+    matrix = job.build([str(tmp_path)], str(tmp_path)).matrix
     assert (matrix.columns, matrix.rows, matrix.lines, matrix.malformed) == ((), (), 1, 1)
     assert "1 of 1 line could not be read" in (tmp_path / "report" / "matrix.md").read_text()
 

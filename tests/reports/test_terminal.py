@@ -3,9 +3,15 @@
 import unicodedata
 from dataclasses import replace
 
-from matrices import DEVIATION, MATRIX, hostile
+from matrices import DEVIATION, MATRIX, hostile, report
 
+from reports.model import Matrix
 from reports.terminal import render
+
+
+def rendered(matrix: Matrix) -> str:
+    return render(report(matrix))
+
 
 TABLE = """\
 scenario               level    kafka       absent [1]    broker [2]
@@ -45,58 +51,60 @@ BLOCK = """\
 
 
 def test_the_matrix_is_grouped_by_family_with_a_symbol_and_a_word_in_every_cell() -> None:
-    assert TABLE in render(MATRIX)
+    assert TABLE in rendered(MATRIX)
 
 
 def test_unfinished_columns_and_malformed_lines_have_footnotes() -> None:
-    assert NOTES in render(MATRIX)
+    assert NOTES in rendered(MATRIX)
 
 
 def test_scenarios_are_counted_by_family_and_level() -> None:
-    assert TALLIES in render(MATRIX)
+    assert TALLIES in rendered(MATRIX)
 
 
 def test_the_legend_explains_what_is_shown_and_nothing_else() -> None:
-    text = render(MATRIX)
+    text = rendered(MATRIX)
     assert "∅ not run: the backend would not start" in text
     assert "disputed: an Apache Kafka deviates here too" in text
     assert "? inconclusive" not in text
 
 
 def test_a_deviation_is_told_in_one_block_and_an_oracles_is_not_told() -> None:
-    text = render(MATRIX)
+    text = rendered(MATRIX)
     assert text.endswith(BLOCK)
     assert text.count("    asked ") == 1
 
 
 def test_a_deviation_of_a_disputed_scenario_says_so() -> None:
-    text = render(replace(MATRIX, deviations=(replace(DEVIATION, scenario="earliest.b"),)))
+    text = rendered(replace(MATRIX, deviations=(replace(DEVIATION, scenario="earliest.b"),)))
     assert "(MUST, disputed)" in text
 
 
 def test_an_answer_that_never_came_is_called_that() -> None:
-    assert "observed      no answer" in render(replace(MATRIX, deviations=(replace(DEVIATION, observed=None),)))
+    assert "observed      no answer" in rendered(replace(MATRIX, deviations=(replace(DEVIATION, observed=None),)))
 
 
 def test_after_twenty_deviations_the_rest_is_a_number() -> None:
-    text = render(replace(MATRIX, deviations=tuple(replace(DEVIATION, scenario=f"latest.{n}") for n in range(23))))
+    text = rendered(replace(MATRIX, deviations=tuple(replace(DEVIATION, scenario=f"latest.{n}") for n in range(23))))
     assert text.count("✗ broker deviates:") == 20
     assert "and 3 more scenarios: offsets show " in text
 
 
 def test_the_checks_of_one_scenario_share_a_block() -> None:
-    text = render(replace(MATRIX, deviations=(DEVIATION,) * 3))
+    text = rendered(replace(MATRIX, deviations=(DEVIATION,) * 3))
     assert text.count("✗ broker deviates:") == 1
     assert "(MUST), with 2 more checks of the scenario" in text
 
 
 def test_nothing_a_broker_sent_reaches_the_terminal_as_control() -> None:
-    text = render(hostile())
+    text = rendered(hostile())
     assert {char for char in text if unicodedata.category(char) in {"Cc", "Cf"}} == {"\n"}
     assert "title" not in text  # the whole sequence is gone, not only its first byte
     assert text.count("reason ") == 1  # a newline begins no line of its own
 
 
 def test_a_long_answer_is_cut() -> None:
-    longest = max(map(len, render(replace(MATRIX, deviations=(replace(DEVIATION, observed="9" * 5000),))).splitlines()))
+    longest = max(
+        map(len, rendered(replace(MATRIX, deviations=(replace(DEVIATION, observed="9" * 5000),))).splitlines())
+    )
     assert longest < 400

@@ -1,0 +1,318 @@
+"""Does history stay quick as it grows, and what does Spark cost beside DuckDB? `python -m benchmarks.history`.
+
+Makes two synthetic years of nightlies in the layout of `reports.archive` and measures, each side in a process of its
+own and in processor seconds, because seconds on the clock say as much about the neighbours:
+the nightly report on the whole history against that on a tenth of it;
+a rebuild of all sightings from the batches, with Spark and with DuckDB on the same Parquet, at both sizes;
+one nightly of many rows, from result files to the report, beside the same answers from DuckDB.
+
+The default size is for trying it out; --rows 10000000 is what is asked of a release, and takes half an hour.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psutil
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from tabulate import tabulate
+
+from backends.java_runtime import find_java
+from reports import history, job
+from reports.archive import CHECKS, Archive
+from reports.model import VERDICTS
+from reports.session import spark_session
+
+BACKENDS = 10
+NIGHTS = 730
+MONTHS = 24
+FIRST_NIGHT = datetime(2024, 11, 18, 2, tzinfo=UTC)
+
+STEP_SECONDS = 3600.0
+"""A rebuild of ten million rows takes minutes; an hour is a hang."""
+
+REBUILD = """
+select count(*) from (
+    select backend, coalesce(version, ''), coalesce(build, ''), scenario, "check", level, revision, verdict,
+        count(*) as runs, count(*) filter (flaky) as flaky_runs, min((started, run_id)), max((started, run_id))
+    from read_parquet('{place}/batches/*/checks/*.parquet') group by all)
+"""
+"""What `history.sightings` does, in DuckDB's words."""
+
+NIGHTLY = """
+create table lines as select * from read_json('{results}/*.ndjson', format = 'newline_delimited',
+    union_by_name = true, ignore_errors = true, maximum_object_size = 16777216);
+create table last as select backend, scenario, "check", arg_max(verdict, attempt) as verdict
+    from lines where kind = 'check' group by all;
+select count(*) from (select scenario, backend, verdict, count(*) from last group by all);
+select count(*) from last where verdict = 'deviates';
+"""
+"""The cells and the deviations of one night. It accounts for no malformed line and keeps no history."""
+
+
+def main() -> None:
+    options = _options()
+    if options.step:
+        _perform(options)
+        return
+    with tempfile.TemporaryDirectory() as scratch:
+        _measure(Path(scratch), options.rows, options.night_rows)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=200_000, help="check rows in two years of history (200000)")
+    parser.add_argument("--night-rows", type=int, default=6_000, help="check rows of the one nightly (6000)")
+    parser.add_argument("--step", choices=sorted(STEPS), help=argparse.SUPPRESS)
+    parser.add_argument("--place", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--results", type=Path, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def _measure(scratch: Path, rows: int, night_rows: int) -> None:
+    small, large = scratch / "tenth", scratch / "whole"
+    tenth_night, night = scratch / "tenth-night", scratch / "night"
+    for place, count in ((small, rows // 10), (large, rows)):
+        _step("generate", place, rows=count)
+    # The same night is added to both: as many rows as a night of the whole history has.
+    _write_night(tenth_night, rows // NIGHTS)
+    _write_night(night, night_rows)
+    table: list[list[str]] = []
+    for place in (small, large):  # the first report makes the summary that the nightly starts from
+        _step("nightly", place, results=_first_night(scratch))
+    tenth, whole = (_step("nightly", place, results=tenth_night) for place in (small, large))
+    table.append(["nightly, all history / a tenth", *_ratio(whole, tenth), "2x"])
+    tenth, whole = (_step("rebuild", place) for place in (small, large))
+    table.append(["rebuild, all history / a tenth", *_ratio(whole, tenth), "10x"])
+    duck = _step("duckdb-rebuild", large)
+    assert duck.answer == whole.answer, (duck, whole)
+    table.append(["rebuild, Spark / DuckDB", *_ratio(whole, duck), "-"])
+    ours, duck = _step("nightly", scratch / "new", results=night), _step("duckdb-nightly", scratch, results=night)
+    table.append([f"nightly of {night_rows} rows, Spark / DuckDB", *_ratio(ours, duck), "12 s for 60000 rows"])
+    print(tabulate(table, ["processor seconds", "ours", "beside", "ratio", "aim"], "github", disable_numparse=True))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a step cost, in processor seconds, and what came out of it."""
+
+    cpu: float
+    answer: int
+
+
+def _ratio(one: Measured, other: Measured) -> tuple[str, str, str]:
+    return f"{one.cpu:.2f} s", f"{other.cpu:.2f} s", f"{one.cpu / other.cpu:.2f}x"
+
+
+def _step(name: str, place: Path, *, rows: int = 0, results: Path | None = None) -> Measured:
+    """Do one thing in a process of its own, and return what it cost and what came out."""
+    command = [sys.executable, "-m", "benchmarks.history", "--step", name, "--place", str(place), "--rows", str(rows)]
+    command += ["--results", str(results)] if results else []
+    started = time.monotonic()
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=STEP_SECONDS, check=True)
+    measured = Measured(**json.loads(done.stdout.splitlines()[-1]))
+    print(f"{name} {place.name}: {measured.cpu:.1f} s cpu, {time.monotonic() - started:.1f} s", file=sys.stderr)
+    return measured
+
+
+def _perform(options: argparse.Namespace) -> None:
+    answer = STEPS[options.step](options)
+    print(json.dumps({"cpu": _processor_seconds(), "answer": answer}))
+
+
+def _processor_seconds() -> float:
+    """Of this process and of the JVM that it started, from their beginning."""
+    me = psutil.Process()
+    return sum(sum(process.cpu_times()[:2]) for process in (me, *me.children(recursive=True)))
+
+
+# -- steps, each in a process of its own
+
+
+def _generate(options: argparse.Namespace) -> int:
+    spark = _large_session()
+    archive = Archive(spark, str(options.place))
+    checks: int = max(1, options.rows // (NIGHTS * BACKENDS))
+    for month in range(MONTHS):
+        nights = range(NIGHTS * month // MONTHS, NIGHTS * (month + 1) // MONTHS)
+        batch = archive.write_batch(_synthetic(spark, nights, checks, month), None)
+        archive.commit(batch, [_night(night, backend, checks) for night in nights for backend in range(BACKENDS)])
+    return checks * NIGHTS * BACKENDS
+
+
+def _synthetic(spark: SparkSession, nights: range, checks: int, month: int) -> DataFrame:
+    """A month of checks: one in twenty deviates on a build, one in two thousand is not as the build usually is."""
+    each = spark.range(len(nights) * BACKENDS * checks)
+    number, night = F.col("id") % checks, F.lit(nights.start) + (F.col("id") / (BACKENDS * checks)).cast("int")
+    backend = ((F.col("id") / checks) % BACKENDS).cast("int")
+    usual = F.pmod(F.hash(number, backend, F.lit(month // 3)), F.lit(20)) == 0
+    odd = F.pmod(F.hash("id", night), F.lit(2000)) == 0
+    scenario = F.concat(F.lit("latest.s"), (number / 5).cast("int").cast("string"))
+    values = {
+        "run_id": F.format_string("run-%05d", night),
+        "backend": F.format_string("broker-%d", backend),
+        "worker": F.lit("main"),
+        "started": F.timestamp_seconds(F.lit(int(FIRST_NIGHT.timestamp())) + night * 86400),
+        "version": F.lit(f"1.{month // 3}"),
+        "build": F.lit(f"build {month // 3}"),
+        "clients": F.lit("{}"),
+        "suite": F.lit(f"suite {month}"),
+        "host": F.lit("{}"),
+        "oracle": backend == 0,
+        "check": F.concat(scenario, F.lit(":q"), (number % 5).cast("string")),
+        "flaky": F.lit(False),
+        "scenario": scenario,
+        "revision": F.lit(1),
+        "family": F.lit("latest"),
+        "level": F.lit("MUST"),
+        "verdict": F.when(usual != odd, "deviates").otherwise("conforms"),
+        "grade": F.lit(None),
+        "reason": F.lit(""),
+        "observed": F.lit('{"offset":1}'),
+    }
+    names = [field.split()[0] for field in CHECKS.split(",")]
+    typed = dict(field.split() for field in CHECKS.split(","))
+    return each.select(*(values[name].cast(typed[name]).alias(name) for name in names))
+
+
+def _night(night: int, backend: int, checks: int) -> dict[str, object]:
+    moment = (FIRST_NIGHT + timedelta(days=night)).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    texts = {"version": "1", "build": "build", "clients": "{}", "suite": "suite", "host": "{}"}
+    counts = dict.fromkeys(VERDICTS, 0) | {"conforms": checks // 5}
+    return {
+        "run_id": f"run-{night:05}",
+        "backend": f"broker-{backend}",
+        "worker": "main",
+        "started": moment,
+        **texts,
+        "oracle": backend == 0,
+        "complete": True,
+        "asked": True,
+        "good": True,
+        "lines": checks + 2,
+        "malformed": 0,
+        **counts,
+    }
+
+
+def _nightly(options: argparse.Namespace) -> int:
+    report = job.build(
+        [str(options.results)],
+        str(options.place.parent / "out"),
+        java_home=str(find_java().home),
+        history=str(options.place),
+    )
+    assert report.history is not None
+    return len(report.history.changes)
+
+
+def _rebuild(options: argparse.Namespace) -> int:
+    everything = Archive(_large_session(), str(options.place)).every_check()
+    return int(history.sightings(everything).count())
+
+
+def _duckdb_rebuild(options: argparse.Namespace) -> int:
+    return _duckdb(REBUILD.format(place=options.place))
+
+
+def _duckdb_nightly(options: argparse.Namespace) -> int:
+    return _duckdb(NIGHTLY.format(results=options.results))
+
+
+def _duckdb(query: str) -> int:
+    import duckdb  # only to measure beside; the project itself does without it
+
+    row = duckdb.connect().execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def _large_session() -> SparkSession:
+    return spark_session(java_home=str(find_java().home), large=True)
+
+
+STEPS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "generate": _generate,
+    "nightly": _nightly,
+    "rebuild": _rebuild,
+    "duckdb-rebuild": _duckdb_rebuild,
+    "duckdb-nightly": _duckdb_nightly,
+}
+
+
+# -- result files
+
+
+def _first_night(scratch: Path) -> Path:
+    place = scratch / "first"
+    if not place.exists():
+        _write_night(place, BACKENDS, night=NIGHTS)
+    return place
+
+
+def _write_night(place: Path, rows: int, night: int = NIGHTS + 1) -> None:
+    """The result files of one more night, as the suites would have written them."""
+    place.mkdir()
+    run = f"run-{night:05}"
+    moment = (FIRST_NIGHT + timedelta(days=night)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for backend in range(BACKENDS):
+        common = {"run_id": run, "worker": "main", "backend": f"broker-{backend}"}
+        header = {
+            "kind": "header",
+            "schema_version": 1,
+            "started": moment,
+            "suite_revision": "suite",
+            "host": {},
+            "backend_version": "1.7",
+            "build": "build 7",
+            "oracle": backend == 0,
+            "clients": {},
+            "seed": 1,
+        }
+        checks = rows // BACKENDS
+        lines = [header, *(_check(number, moment) for number in range(checks))]
+        lines.append({"kind": "footer", "ended": moment, "checks": checks, "counts": {}})
+        text = "".join(json.dumps({**line, **common}) + "\n" for line in lines)
+        (place / f"{run}.broker-{backend}.ndjson").write_text(text)
+
+
+def _check(number: int, moment: str) -> dict[str, object]:
+    scenario = f"latest.s{number // 5}"
+    wrong = number % 20 == 0
+    exchange = {"api": "list_offsets", "version": 7, "node": "127.0.0.1:9092", "ms": 1.0}
+    return {
+        "kind": "check",
+        "scenario": scenario,
+        "check": f"{scenario}:q{number % 5}",
+        "revision": 1,
+        "family": "latest",
+        "level": "MUST",
+        "title": "a title of the usual length for a scenario",
+        "verdict": "deviates" if wrong else "conforms",
+        "grade": None if wrong else "exact",
+        "reason": "offset is 0 instead of 1" if wrong else "",
+        "asked": "ListOffsets v7 timestamp=-1 (latest)",
+        "accepted": [{"error": 0, "offset": 1, "grade": "exact"}],
+        "observed": {"error": 0, "offset": 0 if wrong else 1},
+        "sources": ["KIP-79"],
+        "impact": "A reader misses a record.",
+        "test": "suites/test_latest.py::test_one",
+        "started": moment,
+        "duration_ms": 1.5,
+        "attempt": 1,
+        "evidence": [{**exchange, "request": "x" * 200, "response": "y" * 200}],
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Runs over time: pure DataFrame -> DataFrame functions.
+
+For: what is kept of a run (`checks`, `nights`), the compact table that history is folded into (`sightings`), and
+what it tells: when a deviation was first and last seen, which checks are flaky and how surely, at which version a
+behaviour changed, what changed since an earlier run, who answers alike.
+
+A sighting is a verdict that a build gave to a revision of a check, with how often and from when to when. Folding
+them is adding, and taking the smaller and the larger: in whatever order runs arrive, and however they are gathered,
+the same table comes out. So a night is folded into yesterday's table and the past is not read again.
+
+Left to others: where tables lie (`reports.archive`), reading lines (`reports.ingest`), wording (the renderers).
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from reports.matrix import counts, version_numbers
+from reports.model import MISSING, VERDICTS
+from reports.outcomes import FLAKY, OURS, SAME, TABLE, VANISHED
+
+# Two standard deviations: an interval that holds the true rate in 95 of 100 cases.
+Z = 1.96
+
+# What tells one file of a run from another.
+KEY = ("run_id", "backend", "worker")
+
+# What a verdict was given by and to. Everything else about a sighting is counted.
+SIGHTING = ("backend", "version", "build", "scenario", "check", "level", "revision", "verdict")
+
+# What a run records of its own inputs, and what a person calls each.
+INPUTS = {
+    "version": "broker version",
+    "build": "broker build",
+    "clients": "client",
+    "suite": "suite",
+    "host": "host",
+}
+
+
+def checks(lines: DataFrame) -> DataFrame:
+    """What is kept of good lines: one row per check of a file, with the inputs of its run.
+
+    `flaky`: the check got different verdicts within the run. Evidence, questions and accepted answers stay in the
+    result files: they are large, and belong to the suite's revision rather than to the night.
+    """
+    asked = lines.filter(F.col("kind") == "check")
+    kept = ("scenario", "revision", "family", "level", "verdict", "grade", "reason", "observed")
+    last = F.max_by(F.struct(*kept), F.struct("attempt", F.try_to_timestamp("started"), "file"))
+    attempts = asked.groupBy(*KEY, "check").agg(
+        last.alias("last"),
+        (F.count_distinct("verdict") > 1).alias("flaky"),
+        F.min(F.try_to_timestamp("started")).alias("asked"),
+    )
+    return (
+        attempts.join(headers(lines), list(KEY), "left")
+        .withColumn("started", F.coalesce("started", F.min("asked").over(Window.partitionBy(*KEY))))
+        .select(
+            *KEY, "started", *INPUTS, F.coalesce("oracle", F.lit(False)).alias("oracle"), "check", "flaky", "last.*"
+        )
+    )
+
+
+def headers(lines: DataFrame) -> DataFrame:
+    """One row per file that has a header: when it started, and its inputs, empty where they are not known."""
+    return (
+        lines.filter(F.col("kind") == "header")
+        .groupBy(*KEY)
+        .agg(
+            F.min(F.try_to_timestamp("started")).alias("started"),
+            F.coalesce(F.max("backend_version"), F.lit("")).alias("version"),
+            F.max("build").alias("build"),
+            F.max("clients").alias("clients"),
+            F.max("suite_revision").alias("suite"),
+            F.max("host").alias("host"),
+            F.bool_or("oracle").alias("oracle"),
+        )
+    )
+
+
+def nights(lines: DataFrame, checks: DataFrame) -> DataFrame:
+    """One row per file of a run: its inputs, whether it is complete, and how its scenarios came out."""
+    kind = F.col("kind")
+    files = lines.groupBy(*KEY).agg(
+        F.count("*").alias("lines"),
+        (
+            (F.bool_or(kind == "header") & F.bool_or(kind == "footer"))
+            | (F.bool_or(kind == "not-run") & ~F.bool_or(kind == "check"))
+        ).alias("complete"),
+        F.bool_or(kind == "check").alias("asked"),
+    )
+    worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict"))).cast("int")
+    scenarios = (
+        checks.groupBy(*KEY, "scenario")
+        .agg(F.element_at(F.array(*map(F.lit, VERDICTS)), worst).alias("outcome"), F.min("started").alias("began"))
+        .groupBy(*KEY)
+        .agg(counts("outcome", VERDICTS), F.min("began").alias("began"))
+    )
+    known = files.join(headers(lines), list(KEY), "left").join(scenarios, list(KEY), "left")
+    # Two files of one run began together: one that did not run has no header of its own.
+    began = F.coalesce("started", "began", F.min(F.coalesce("started", "began")).over(Window.partitionBy("run_id")))
+    texts = (F.coalesce(name, F.lit("")).alias(name) for name in INPUTS)
+    return known.select(
+        *KEY,
+        F.date_format(began, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'").alias("started"),
+        *texts,
+        F.coalesce("oracle", F.lit(False)).alias("oracle"),
+        "lines",
+        "complete",
+        "asked",
+        *(F.coalesce(F.col("counts")[verdict], F.lit(0)).alias(verdict) for verdict in VERDICTS),
+    )
+
+
+def sightings(checks: DataFrame) -> DataFrame:
+    """Checks folded: how often which build gave which verdict to which revision, from when to when."""
+    when = F.struct("started", "run_id")
+    return (
+        checks.withColumns({name: F.coalesce(name, F.lit("")) for name in ("version", "build")})
+        .groupBy(*SIGHTING)
+        .agg(
+            F.count("*").alias("runs"),
+            F.count_if("flaky").alias("flaky_runs"),
+            F.min(when).alias("first"),
+            F.max(when).alias("last"),
+        )
+    )
+
+
+def merged(sightings: DataFrame) -> DataFrame:
+    """Sightings of several tables as one table."""
+    return sightings.groupBy(*SIGHTING).agg(
+        F.sum("runs").alias("runs"),
+        F.sum("flaky_runs").alias("flaky_runs"),
+        F.min("first").alias("first"),
+        F.max("last").alias("last"),
+    )
+
+
+def deviations_seen(sightings: DataFrame) -> DataFrame:
+    """For every check that ever deviated on a backend: when first, when last, how often, and whether it still does.
+
+    Still: no other verdict was given to it after the last deviation.
+    """
+    wrong = F.col("verdict") == "deviates"
+    return (
+        sightings.groupBy("backend", "scenario", "check")
+        .agg(
+            F.min(F.when(wrong, F.col("first"))).alias("first"),
+            F.max(F.when(wrong, F.col("last"))).alias("last"),
+            F.min_by(F.when(wrong, F.col("build")), F.when(wrong, F.col("first"))).alias("first_build"),
+            F.sum(F.when(wrong, F.col("runs")).otherwise(0)).alias("deviating"),
+            F.sum("runs").alias("runs"),
+            F.max("last").alias("seen"),
+        )
+        .filter("deviating > 0")
+        .select(
+            "backend",
+            "scenario",
+            "check",
+            *moment("first"),
+            *moment("last"),
+            "first_build",
+            "deviating",
+            "runs",
+            (F.col("last") == F.col("seen")).alias("still"),
+        )
+    )
+
+
+def flakes(sightings: DataFrame) -> DataFrame:
+    """Checks that one build answered differently in different runs, or within one: how often, with the interval.
+
+    The rate is the share of runs that were not as the usual one is; `low` and `high` are Wilson's bounds, which
+    are honest for few runs and for rates near zero.
+    """
+    groups = sightings.groupBy("backend", "build", "scenario", "check", "revision").agg(
+        F.sum("runs").alias("runs"),
+        F.max("runs").alias("usual"),
+        F.sum("flaky_runs").alias("flaky_runs"),
+        F.collect_set("verdict").alias("verdicts"),
+        F.max("last").alias("last"),
+    )
+    odd = F.least(F.col("runs"), F.col("runs") - F.col("usual") + F.col("flaky_runs"))
+    rate = F.col("odd") / F.col("runs")
+    spread = Z * F.sqrt(rate * (1 - rate) / F.col("runs") + Z * Z / (4 * F.col("runs") * F.col("runs")))
+    middle = rate + Z * Z / (2 * F.col("runs"))
+    scale = 1 + Z * Z / F.col("runs")
+    return (
+        groups.withColumn("odd", odd)
+        .filter("odd > 0")
+        .select(
+            "backend",
+            "build",
+            "scenario",
+            "check",
+            "revision",
+            "runs",
+            "odd",
+            rate.alias("rate"),
+            F.greatest(F.lit(0.0), (middle - spread) / scale).alias("low"),
+            F.least(F.lit(1.0), (middle + spread) / scale).alias("high"),
+            F.array_sort("verdicts").alias("verdicts"),
+            *moment("last"),
+        )
+    )
+
+
+def version_changes(sightings: DataFrame) -> DataFrame:
+    """Where the usual verdict of one version of a broker is not that of the version before it.
+
+    Versions are compared under the same revision of the check: a change of ours is no change of behaviour.
+    """
+    family = F.regexp_extract("backend", r"^[^@(]*", 0).alias("family")
+    usual = (
+        sightings.filter("version != ''")
+        .groupBy(family, "scenario", "check", "revision", "version", "verdict")
+        .agg(F.sum("runs").alias("runs"), F.max("last").alias("last"))
+        .groupBy("family", "scenario", "check", "revision", "version")
+        .agg(F.max_by("verdict", F.struct("runs", "last")).alias("verdict"))
+    )
+    in_order = Window.partitionBy("family", "check", "revision").orderBy(version_numbers(F.col("version")), "version")
+    return (
+        usual.withColumns({"before": F.lag("verdict").over(in_order), "since": F.lag("version").over(in_order)})
+        .filter("before is not null and before != verdict")
+        .select(
+            "family",
+            "scenario",
+            "check",
+            "revision",
+            F.col("since").alias("from_version"),
+            F.col("version").alias("to_version"),
+            "before",
+            F.col("verdict").alias("after"),
+        )
+    )
+
+
+def changes(before: DataFrame, after: DataFrame) -> DataFrame:
+    """What became of each check between two runs of each backend; what stayed the same is left out.
+
+    Both are `checks` of one run per backend. Where a story was not told to its end, the check `story` that says so
+    speaks for those that were not asked. A scenario whose revision differs changed by our own doing.
+    """
+    left, right = (_with_story(side) for side in (before, after))
+    sides = left.select(
+        "backend", "check", "scenario", *(F.col(name).alias(f"{name}_before") for name in _COMPARED)
+    ).join(
+        right.select("backend", "check", "scenario", *(F.col(name).alias(f"{name}_after") for name in _COMPARED)),
+        ["backend", "scenario", "check"],
+        "full",
+    )
+    whole = sides.join(_scenarios(before, "before"), ["backend", "scenario"], "left").join(
+        _scenarios(after, "after"), ["backend", "scenario"], "left"
+    )
+    runs = _inputs(before, "before").join(_inputs(after, "after"), "backend")
+    verdicts = {
+        side: F.coalesce(f"verdict_{side}", f"story_{side}", F.lit(MISSING)).alias(side) for side in ("before", "after")
+    }
+    told_elsewhere = F.col("check").endswith(":story") & (
+        (F.col("revision_before").isNotNull() & F.col("story_before").isNull())
+        | (F.col("revision_after").isNotNull() & F.col("story_after").isNull())
+    )
+    table = F.create_map(*(part for pair, name in TABLE.items() for part in (F.lit("|".join(pair)), F.lit(name))))
+    revised = F.coalesce(F.col("revision_before") != F.col("revision_after"), F.lit(False))
+    dropped = F.col("revision_after").isNull() & (F.col("suite_before") != F.col("suite_after"))
+    moved = F.array_compact(
+        F.array(
+            *(F.when(F.col(f"{name}_before") != F.col(f"{name}_after"), word) for name, word in INPUTS.items()),
+            F.when(F.col("revised"), "scenario revision"),
+        )
+    )
+    judged = (
+        whole.filter(~told_elsewhere)
+        .join(runs, "backend")
+        .withColumns({"revised": revised, "dropped": dropped})
+        .select("*", *verdicts.values())
+    )
+    change = table[F.concat_ws("|", "before", "after")]
+    outcome = (
+        F.when(F.coalesce("flaky_after", F.lit(False)), FLAKY)
+        .when((change != SAME) & (F.col("revised") | (F.col("dropped") & (change == VANISHED))), OURS)
+        .otherwise(change)
+    )
+    return (
+        judged.withColumn("outcome", outcome)
+        .filter(F.col("outcome") != SAME)
+        .select(
+            "outcome",
+            "backend",
+            "check",
+            F.coalesce("level_after", "level_before").alias("level"),
+            "before",
+            "after",
+            F.coalesce("reason_after", "story_reason_after", F.lit("")).alias("reason"),
+            moved.alias("moved"),
+        )
+    )
+
+
+_COMPARED = ("verdict", "level", "reason", "flaky")
+
+
+def _with_story(side: DataFrame) -> DataFrame:
+    return side.select("backend", "scenario", "check", *_COMPARED)
+
+
+def _scenarios(side: DataFrame, name: str) -> DataFrame:
+    """Per scenario: its revision, and how its story ended if it was not told."""
+    story = F.col("check").endswith(":story")
+    return side.groupBy("backend", "scenario").agg(
+        F.max("revision").alias(f"revision_{name}"),
+        F.max(F.when(story, F.col("verdict"))).alias(f"story_{name}"),
+        F.max(F.when(story, F.col("reason"))).alias(f"story_reason_{name}"),
+    )
+
+
+def _inputs(side: DataFrame, name: str) -> DataFrame:
+    return side.groupBy("backend").agg(*(F.max(F.coalesce(i, F.lit(""))).alias(f"{i}_{name}") for i in INPUTS))
+
+
+def fingerprints(attempts: DataFrame, columns: DataFrame) -> DataFrame:
+    """Who answers alike: per scenario, the backends that gave the same answers to all its checks.
+
+    Columns: scenario, fingerprint, backends, odd: whether this is one backend against all others, who agree.
+    An answer that is exactly Kafka's counts as that: times of appending differ between any two runs.
+    """
+    exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
+    answer = F.when(exact, "exact").otherwise(F.concat_ws(" ", "verdict", "grade", "observed"))
+    prints = (
+        attempts.join(columns.select("run_id", "backend"), ["run_id", "backend"])
+        .groupBy("scenario", "backend")
+        .agg(F.array_sort(F.collect_set(F.concat_ws(" ", "check", answer))).alias("answers"))
+        .withColumn("fingerprint", F.substring(F.sha2(F.concat_ws("\n", "answers"), 256), 1, 12))
+    )
+    groups = prints.groupBy("scenario", "fingerprint").agg(F.array_sort(F.collect_list("backend")).alias("backends"))
+    everybody = Window.partitionBy("scenario")
+    alone = (F.size("backends") == 1) & (F.count("*").over(everybody) == 2)
+    return groups.withColumn("odd", alone & (F.sum(F.size("backends")).over(everybody) > 2))
+
+
+def moment(name: str) -> tuple[Column, Column]:
+    """A struct of moment and run as two columns, the moment as text: Python would read it in the machine's zone."""
+    return (
+        F.date_format(F.col(name)["started"], "yyyy-MM-dd'T'HH:mm:ss'Z'").alias(name),
+        F.col(name)["run_id"].alias(f"{name}_run"),
+    )
