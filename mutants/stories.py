@@ -160,6 +160,15 @@ class BentBroker:
     def heal_network(self) -> None:
         self._once_for_all(self._backend.heal_network)
 
+    def step_clock(self, seconds: int) -> None:
+        self._once_for_all(lambda: self._backend.step_clock(seconds))
+
+    def fill_disk(self) -> None:
+        self._once_for_all(self._backend.fill_disk)
+
+    def free_disk(self) -> None:
+        self._once_for_all(self._backend.free_disk)
+
     def _once_for_all(self, act: Callable[[], None]) -> None:
         if self._together is None:
             act()
