@@ -49,7 +49,7 @@ def test_the_catalogue_can_be_listed_whole() -> None:
 def test_backends_are_listed_with_what_they_lack() -> None:
     out = offsets("list", "backends").out
     (line,) = [line for line in out.splitlines() if line.startswith("apache-kafka@4.3.1 ")]
-    assert line.split() == ["apache-kafka@4.3.1", "apache-kafka", "yes", "network-cut", "tiered"]
+    assert line.split() == ["apache-kafka@4.3.1", "apache-kafka", "yes", "disk-full", "network-cut", "tiered"]
 
 
 def test_smoke_finds_that_a_backend_is_what_it_says_it_is() -> None:
