@@ -55,6 +55,9 @@ LEADERSHIP_ERRORS = frozenset({LEADER_NOT_AVAILABLE, NOT_LEADER_OR_FOLLOWER, OFF
 LEADERSHIP_SECONDS = 5.0
 """A new topic has a leader within 0.2 s on a busy machine; five seconds is a broken election."""
 
+INVALID_REPLICATION_FACTOR = 38
+"""Kafka's answer to CreateTopics while its only broker is fenced, as one is that was paused or starved for a second."""
+
 COORDINATOR_SECONDS = 30.0
 """The first transaction of a broker's life creates an internal topic, which can take seconds."""
 
@@ -238,10 +241,19 @@ class Cluster:
                 "assignments": (),
                 "configs": settings,
             }
-            answer = self.ask(
-                "create_topics", topics=[entry], timeout=timedelta(seconds=ANSWER_SECONDS), validate_only=False
+
+            def create() -> Any:
+                answer = self.ask(
+                    "create_topics", topics=[entry], timeout=timedelta(seconds=ANSWER_SECONDS), validate_only=False
+                )
+                return sole(answer.topics, "create_topics")
+
+            created = eventually(
+                create,
+                lambda seen: seen.error_code != INVALID_REPLICATION_FACTOR,
+                reason=f"a broker to put topic {name} on",
+                seconds=LEADERSHIP_SECONDS,
             )
-            created = sole(answer.topics, "create_topics")
             require(created.error_code, f"create topic {name}", getattr(created, "error_message", ""))
         self.await_leaders(name, range(partitions))
 
