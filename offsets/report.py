@@ -29,15 +29,16 @@ def perform(results: Sequence[str], out: str, master: str, history: str | None, 
 
 
 def build(results: Sequence[str], out: str, master: str, history: str | None, known: str) -> Report:
-    """Fold, keep and write. `known` is a directory of baselines: what they list is no news."""
-    listed = [read_baseline(str(file)) for file in sorted(Path(known).glob("*.toml"))]
+    """Fold, keep and write. `known` is a directory of baselines, or empty: what they list is no news."""
+    files = sorted(Path(known).glob("*.toml")) if known else []
+    listed = [read_baseline(str(file)) for file in files]
     rules = {str(profile): profile.rules for profile in profiles.newest()}
     titles = page.Titles(catalogue.families(), {str(profile): profile.about for profile in profiles.newest()})
     try:
-        files = job.result_files(results)
+        found = job.result_files(results)
         print("Folding the results into the matrix with Spark", file=sys.stderr)
         java_home = str(find_java().home)
-        return job.build(files, out, master, java_home, history, rules, partial(_expected, listed), titles)
+        return job.build(found, out, master, java_home, history, rules, partial(_expected, listed), titles)
     except (SetupError, JavaDidNotStart, job.NothingToReport, job.LinesUnaccounted, OSError) as error:
         raise CommandFailed(str(error)) from error
 

@@ -85,7 +85,7 @@ function axisPicture(check, checks, backend) {
   }
   const words = lanes.map((each) => `${each.label}: ${[...each.points.map((point) => `${point.name} ${point.offset}`), ...each.absent].join(", ")}`);
   return element("figure", { class: "axis" },
-    drawn("svg", { viewBox: `0 0 640 ${top + 4}`, role: "img", "aria-label": `The offset axis. ${words.join(". ")}${asked ? `. Asked for ${asked}` : ""}` }, parts),
+    drawn("svg", { viewBox: `0 0 640 ${top}`, role: "img", "aria-label": `The offset axis. ${words.join(". ")}${asked ? `. Asked for ${asked}` : ""}` }, parts),
     element("figcaption", {}, "Offsets as this cell's checks were answered; what was not asked is not drawn."));
 }
 
@@ -127,7 +127,7 @@ function laneParts({ label, points, absent }, at, top) {
   // Labels share a line where they do not touch; six units and a half are a letter of this size.
   const ends = [];
   for (const [offset, here] of byOffset) {
-    const text = `${offset}  ${[...new Set(here.map((point) => point.label))].join(", ")}`;
+    const text = `${offset} · ${[...new Set(here.map((point) => point.label))].join(", ")}`;
     const side = anchor(at(offset));
     const size = text.length * 6.2;
     const from = side === "start" ? at(offset) : side === "end" ? at(offset) - size : at(offset) - size / 2;
@@ -141,7 +141,7 @@ function laneParts({ label, points, absent }, at, top) {
       drawn("circle", { class: own ? "point own" : "point", cx: at(offset), cy: line, r: own ? 5.5 : 3.5 }),
       drawn("text", { class: own ? "label own" : "label", x: at(offset), y: below, "text-anchor": side }, text));
   }
-  return { parts, bottom: line + 22 + Math.max(1, ends.length) * 15 - 12 };
+  return { parts, bottom: line + 7 + ends.length * 15 };
 }
 
 /** Labels near an edge grow inwards. */

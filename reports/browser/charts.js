@@ -4,8 +4,8 @@
 /** Outcomes from the ground up: what is well stands below, what is not stands on top of it. */
 const STACK = ["conforms", "not-applicable", "unsupported", "inconclusive", "broken", "deviates"];
 
-/** Stacked bars. Each bar is {label, note, counts}, counts by outcome; bars share one scale. */
-function stackedBars(caption, bars, { ruler = false } = {}) {
+/** Stacked bars, each a `thing`: {label, note, counts}, counts by outcome. They share one scale. */
+function stackedBars(caption, thing, bars) {
   const [height, left, bottom] = [120, 34, 20];
   const width = 640;
   const most = Math.max(1, ...bars.map((bar) => STACK.reduce((sum, word) => sum + (bar.counts[word] ?? 0), 0)));
@@ -37,5 +37,5 @@ function stackedBars(caption, bars, { ruler = false } = {}) {
     drawn("svg", { viewBox: `0 0 ${width} ${height + bottom}`, role: "img", "aria-label": `${caption}; the table below has the numbers` }, parts),
     element("p", { class: "keys-of-chart" }, present.map((word) => element("span", {}, element("span", { class: `swatch ${word}`, "aria-hidden": "true" }), outcomeMark(report.outcome(word))))),
     element("details", {}, element("summary", {}, "As a table"),
-      table(caption, ["", ...present], bars.map((bar) => [bar.note ?? bar.label, ...present.map((word) => String(bar.counts[word] ?? 0))]))));
+      table(caption, [thing, ...present], bars.map((bar) => [bar.note, ...present.map((word) => String(bar.counts[word] ?? 0))]))));
 }

@@ -46,7 +46,7 @@ function drawerContent(row, column) {
   const sources = [...new Set(checks.flatMap((check) => check.sources))];
   const flags = [row.disputed && "disputed", ...remarks(row, column)].filter(Boolean);
   return [
-    element("header", {},
+    element("div", { class: "head" },
       element("p", { class: "path" }, report.area(row.area).title, " on ", element("strong", {}, column.backend)),
       element("h2", { id: "drawer-title", tabindex: "-1", "data-scenario": row.scenario, "data-backend": column.backend }, row.title),
       element("p", { class: "facts" }, element("code", {}, row.scenario), element("span", { class: `level ${row.level}` }, row.level),
@@ -84,8 +84,8 @@ function checkPart(check, checks, column, open) {
       check.reason && pair(check.outcome.word === "conforms" ? "remark" : "because", check.reason),
       check.asked && pair("asked", element("code", {}, check.asked)),
       check.accepted.length > 0 && pair("accepted", check.accepted.map((each) => element("code", {}, each))),
-      pair("observed", answerText(check.observed, check)),
-      check.oracle && check.oracle !== column.backend && pair("Apache Kafka", [answerText(check.oracleObserved, check), element("span", { class: "aside" }, ` ${check.oracle}, same run`)])),
+      pair("observed", answerText(check.observed, check.reason)),
+      check.oracle && check.oracle !== column.backend && pair("Apache Kafka", [answerText(check.oracleObserved), element("span", { class: "aside" }, ` ${check.oracle}, same run`)])),
     axisPicture(check, checks, column.backend),
     wire(check),
   ].filter(Boolean);
@@ -101,12 +101,12 @@ function pair(name, value) {
   return element("div", {}, element("dt", {}, name), element("dd", {}, value));
 }
 
-/** An answer field by field; those that the check turned on stand out. */
-function answerText(answer, check) {
+/** An answer field by field; those that the reason blames stand out. */
+function answerText(answer, reason = "") {
   if (!answer) return element("span", { class: "aside" }, "no answer");
   return element("code", {}, answer.map(([name, value], place) => {
     const text = name ? `${name}=${value}` : value;
-    const blamed = name && check.reason.split(", ").some((part) => part.startsWith(`${name} is `));
+    const blamed = name && reason.split(", ").some((part) => part.startsWith(`${name} is `));
     return [place ? " " : "", blamed ? element("mark", {}, text) : text];
   }));
 }
@@ -133,7 +133,7 @@ function cellHistory(row, column) {
   const sightings = told.sightings.filter(mine);
   const changes = row.changes.filter((change) => change.column === column.place);
   const nights = told.nights.filter((night) => night.backend === column.backend).length;
-  if (!sightings.length && !changes.length) {
+  if (![sightings, changes, seen, flakes].some((each) => each.length)) {
     return element("p", {}, `Always answered alike, and never wrongly, in the ${counted(nights, "night")} that history shows of ${column.backend}.`);
   }
   return [

@@ -3,17 +3,21 @@
 
 const MAKERS = { matrix: matrixView, brokers: brokersView, profiles: profilesView, alike: alikeView, trends: trendsView };
 
-/** The view that is drawn: it is kept while only its filters change. */
-let view = null;
+/** What is drawn: a view, and of which state. A drawer that opens over it leaves it, and the focus in it, alone. */
+const current = { name: "", view: null, state: "" };
 
-function show(next, before) {
-  const main = document.getElementById("main");
-  if (!view || next.view !== before.view) {
-    view = MAKERS[next.view]();
-    main.replaceChildren(...[view.element].flat(Infinity).filter(Boolean));
-    if (next.view !== before.view) scrollTo(0, 0);
+function show(next) {
+  if (next.view !== current.name) {
+    const view = MAKERS[next.view]();
+    document.getElementById("main").replaceChildren(...[view.element].flat(Infinity).filter(Boolean));
+    if (current.name) scrollTo(0, 0);
+    Object.assign(current, { name: next.view, view, state: "" });
   }
-  view.update(next);
+  const behind = formatState({ ...next, cell: null });
+  if (behind !== current.state) {
+    current.state = behind;
+    current.view.update(next);
+  }
   for (const link of document.querySelectorAll("#top nav a")) {
     if (link.dataset.view === next.view) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
@@ -32,7 +36,7 @@ function buildTop() {
         element("button", { type: "button", id: "theme", click: nextTheme }),
         element("button", { type: "button", "aria-keyshortcuts": "?", click: showKeys }, "Keys", element("kbd", { "aria-hidden": "true" }, "?")))),
     element("nav", { "aria-label": "Views" }, Object.entries(VIEWS).map(([key, label]) =>
-      element("a", { href: key === "matrix" ? "#" : `#view=${key}`, "data-view": key }, label))),
+      stateLink({ view: key }, { "data-view": key }, label))),
     ...[report.malformed, report.history?.left_out && `${counted(report.history.left_out, "row")} of history had no room on this page; report.json has them`]
       .filter(Boolean).map((text) => element("p", { class: "note" }, text)));
 }
@@ -92,7 +96,7 @@ document.addEventListener("keydown", (event) => {
     if (state.view !== "matrix") go({ view: "matrix" });
     document.getElementById("search").focus();
   } else if (event.key === "?") showKeys();
-  else if (/^[1-9]$/.test(event.key) && views[event.key - 1]) go({ view: views[event.key - 1], cell: null });
+  else if (/^[1-9]$/.test(event.key) && views[event.key - 1]) go({ view: views[event.key - 1] });
 });
 
 document.getElementById("skip").addEventListener("click", (event) => {
@@ -103,4 +107,4 @@ document.getElementById("skip").addEventListener("click", (event) => {
 addEventListener("popstate", follow);
 buildTop();
 setTheme(theme());
-show(state, state);
+show(state);

@@ -66,7 +66,8 @@ function matrixView() {
   const filters = filterBar();
   const count = element("p", { class: "count", role: "status" });
   const place = element("div", { class: "matrix scroller", tabindex: "-1" });
-  let shown = "";
+  // The title of an area stays in sight below the headings, however many lines those take.
+  const below = new ResizeObserver(([head]) => place.style.setProperty("--head", `${head.target.offsetHeight}px`));
   return {
     element: [
       overview(),
@@ -75,16 +76,18 @@ function matrixView() {
     ],
     update(state) {
       filters.update(state);
-      const key = formatState({ ...state, cell: null });
-      if (key === shown) return;
-      shown = key;
       const selected = selection(state);
       const total = selected.groups.reduce((sum, group) => sum + group.rows.length, 0);
       const folded = selected.groups.reduce((sum, group) => sum + group.rows.length - group.shown.length, 0);
       count.textContent = `${counted(total - folded, "scenario")} shown of ${report.rows.length}` +
         (folded ? `, ${folded} where everybody conforms folded away` : "");
+      const unfolding = document.activeElement?.dataset.area;
       place.replaceChildren(total ? grid(selected) : element("p", { class: "note" }, "No scenario is like that. ",
         element("button", { type: "button", click: () => go(NO_FILTERS) }, "Show all")));
+      place.style.setProperty("--columns", selected.columns.length);
+      if (unfolding) [...place.querySelectorAll(".fold")].find((button) => button.dataset.area === unfolding)?.focus();
+      below.disconnect();
+      if (total) below.observe(place.querySelector("thead"));
     },
   };
 }
@@ -202,7 +205,7 @@ function grid({ columns, groups }) {
 function heading(column) {
   const [, name, rest] = column.backend.match(/^([^@(]*)(.*)$/s);
   return element("th", { scope: "col", class: "backend" },
-    element("a", { href: address({ view: "brokers", broker: column.backend, cell: null }) },
+    stateLink({ view: "brokers", broker: column.backend }, {},
       element("span", { class: "name" }, name), rest && element("span", { class: "version" }, rest)),
     column.oracle && element("span", { class: "remark" }, "oracle"),
     column.status !== "complete" && element("span", { class: "remark warning", title: column.reasons.join("\n") },
@@ -212,9 +215,9 @@ function heading(column) {
 
 function groupRow(group, width) {
   const { area, rows, calm, open } = group;
-  const fold = calm.length && element("button", { type: "button", class: "fold", "aria-expanded": open, click: () => go({ open: toggled(state.open, area.key) }) },
+  const fold = calm.length && element("button", { type: "button", class: "fold", "data-area": area.key, "aria-expanded": String(open), click: () => go({ open: toggled(state.open, area.key) }) },
     element("span", { "aria-hidden": "true" }, report.outcome("conforms").symbol),
-    ` ${calm.length === rows.length ? "all " : ""}${calm.length} conform everywhere`,
+    ` ${calm.length === rows.length ? "all " : ""}${calm.length} conform everywhere `,
     element("span", { class: "action" }, open ? "fold" : "show"));
   return element("tr", { class: "group" }, element("th", { colspan: width, scope: "colgroup" },
     element("div", { class: "pinned" }, element("span", { class: "title" }, area.title),

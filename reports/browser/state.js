@@ -45,11 +45,20 @@ function go(changes, { replace = false } = {}) {
   follow();
 }
 
+/** A link to the state with some of it changed: as it is when the link is followed, not when it was made. */
+function stateLink(changes, attributes, ...content) {
+  const follow = (event) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return; // a tab of its own
+    event.preventDefault();
+    go(changes);
+  };
+  return element("a", { ...attributes, href: address(changes), click: follow }, ...content);
+}
+
 /** Show what the address says. */
 function follow() {
-  const before = state;
   state = parseState(location.hash);
-  show(state, before);
+  show(state);
 }
 
 /** The list with the value in it, or without it if it was. */

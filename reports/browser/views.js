@@ -15,7 +15,7 @@ function safeMark(verdict) {
 
 /** A link that opens a cell's drawer over whatever is shown. */
 function cellLink(row, column, ...content) {
-  return element("a", { href: address({ cell: { scenario: row.scenario, backend: column.backend } }), "data-opens": "cell" }, ...content);
+  return stateLink({ cell: { scenario: row.scenario, backend: column.backend } }, {}, ...content);
 }
 
 // What changed, and who is safe: what a reader sees first
@@ -78,11 +78,11 @@ function notRun() {
 function safetyPart() {
   if (!report.profiles.length) return null;
   return element("section", { "aria-labelledby": "safe-title", class: "safety" }, element("h2", { id: "safe-title" }, "Safe for us?"),
-    table("Backends by profile", ["", ...report.profiles.map((profile) => profile.name)], report.columns.map((column) => [
-      element("a", { href: address({ view: "brokers", broker: column.backend, cell: null }) }, column.backend),
+    table("Backends by profile", ["backend", ...report.profiles.map((profile) => profile.name)], report.columns.map((column) => [
+      stateLink({ view: "brokers", broker: column.backend }, {}, column.backend),
       ...report.profiles.map((profile) => {
         const verdict = profile.verdicts.find((each) => each.column === column.place);
-        return verdict && element("a", { class: "bare", href: address({ view: "profiles", profile: profile.name, cell: null }) }, safeMark(verdict));
+        return verdict && stateLink({ view: "profiles", profile: profile.name }, { class: "bare" }, safeMark(verdict));
       })])));
 }
 
@@ -96,7 +96,7 @@ function brokersView() {
       const column = report.column(state.broker) ?? report.columns[0];
       if (!column) return void place.replaceChildren(element("p", {}, "There is no backend in this report."));
       place.replaceChildren(
-        chooser("Backends", report.columns.map((each) => ({ label: each.backend, note: each.status === "complete" ? "" : each.status, current: each === column, href: address({ broker: each.backend, cell: null }) }))),
+        chooser("Backends", report.columns.map((each) => ({ label: each.backend, note: each.status === "complete" ? "" : each.status, current: each === column, changes: { broker: each.backend } }))),
         brokerPart(column));
     },
   };
@@ -104,7 +104,7 @@ function brokersView() {
 
 function chooser(label, choices) {
   return element("nav", { class: "chooser", "aria-label": label }, element("ul", {}, choices.map((choice) => element("li", {},
-    element("a", { href: choice.href, "aria-current": choice.current ? "true" : null }, choice.label, choice.note && element("small", {}, ` ${choice.note}`))))));
+    stateLink(choice.changes, { "aria-current": choice.current ? "true" : null }, choice.label, choice.note && element("small", {}, ` ${choice.note}`))))));
 }
 
 function brokerPart(column) {
@@ -120,7 +120,7 @@ function brokerPart(column) {
     element("p", { class: "tallies" }, counts.map(({ outcome, number }) => element("span", {}, element("strong", {}, String(number)), " ", outcomeMark(outcome)))),
     report.profiles.length > 0 && [element("h4", {}, "Safe for"), table(`Profiles of ${column.backend}`, ["profile", "verdict", "what it is about"], report.profiles.map((profile) => {
       const verdict = profile.verdicts.find((each) => each.column === column.place);
-      return [element("a", { href: address({ view: "profiles", profile: profile.name, cell: null }) }, profile.name), verdict ? safeMark(verdict) : "", profile.about];
+      return [stateLink({ view: "profiles", profile: profile.name }, {}, profile.name), verdict ? safeMark(verdict) : "", profile.about];
     }))],
     outcomeList("What deviates", of("deviates"), column, true),
     outcomeList("Not judged", of("inconclusive", "broken", "missing"), column, true),
@@ -148,7 +148,7 @@ function profilesView() {
       const profile = report.profiles.find((each) => each.name === state.profile) ?? report.profiles[0];
       if (!profile) return void place.replaceChildren(element("p", {}, "This report gives no verdict on a profile."));
       place.replaceChildren(
-        chooser("Profiles", report.profiles.map((each) => ({ label: each.name, current: each === profile, href: address({ profile: each.name, cell: null }) }))),
+        chooser("Profiles", report.profiles.map((each) => ({ label: each.name, current: each === profile, changes: { profile: each.name } }))),
         element("article", {}, element("h3", { class: "big" }, profile.name), profile.about && element("p", { class: "lead" }, profile.about),
           profile.verdicts.map((verdict) => profileVerdict(verdict))));
     },
@@ -157,7 +157,7 @@ function profilesView() {
 
 function profileVerdict(verdict) {
   const column = report.columns[verdict.column];
-  const rules = (title, found) => found.length > 0 && [element("h5", {}, title), element("ul", { class: "rules" }, found.map(([place, scenario, outcome]) => {
+  const rules = (title, found) => found.length > 0 && [element("h4", {}, title), element("ul", { class: "rules" }, found.map(([place, scenario, outcome]) => {
     const row = place < 0 ? null : report.row(scenario);
     return element("li", {}, row ? cellLink(row, column, element("code", {}, scenario)) : element("code", {}, scenario), " ", outcomeMark(report.outcome(outcome)),
       row?.impact && element("span", { class: "why" }, row.impact));
@@ -183,7 +183,7 @@ function alikeView() {
     element: [
       element("h2", {}, VIEWS.alike),
       element("p", { class: "lead" }, "Two backends answer a scenario alike when every check of it got the same answer. Answers that are exactly Kafka's count as the same."),
-      ran.length > 1 && [element("h3", {}, "In how many scenarios"), table("Scenarios that two backends answer alike", ["", ...ran.map((column) => column.backend)],
+      ran.length > 1 && [element("h3", {}, "In how many scenarios"), table("Scenarios that two backends answer alike", ["backend", ...ran.map((column) => column.backend)],
         ran.map((one) => [one.backend, ...ran.map((other) => one === other ? element("span", { class: "aside" }, "–") : likeness(together(one.place, other.place), both(one.place, other.place)))]), { class: "plain likeness" })],
       element("h3", {}, "The odd one out"),
       alone.length ? alone.map(({ column, rows }) => element("details", { class: "profile" },
@@ -218,7 +218,7 @@ function nightsPart() {
   const nights = report.history?.nights ?? [];
   if (!nights.length) return noHistory();
   const byBackend = [...Map.groupBy(nights, (night) => night.backend)];
-  return element("div", { class: "charts" }, byBackend.map(([backend, own]) => stackedBars(`${backend}: ${counted(own.length, "night")}`,
+  return element("div", { class: "charts" }, byBackend.map(([backend, own]) => stackedBars(`${backend}: ${counted(own.length, "night")}`, "night",
     own.toSorted((one, other) => one.started.localeCompare(other.started)).map((night) => ({
       label: night.started.slice(5, 10),
       note: `${moment(night.started)} ${night.run_id}${night.good ? "" : ", not a good night"}`,
@@ -230,7 +230,7 @@ function versionsPart() {
   const families = [...Map.groupBy(report.columns.filter((column) => column.status !== "not run"), (column) => column.family)].filter(([, columns]) => columns.length > 1);
   const changed = report.history?.versions ?? [];
   return [
-    families.length ? element("div", { class: "charts" }, families.map(([family, columns]) => stackedBars(`${family}: ${counted(columns.length, "version")}, oldest first`,
+    families.length ? element("div", { class: "charts" }, families.map(([family, columns]) => stackedBars(`${family}: ${counted(columns.length, "version")}, oldest first`, "version",
       columns.toReversed().map((column) => ({ label: column.backend.slice(family.length).replace(/^@/, "") || family, note: column.backend, counts: tallied(column) })))))
       : element("p", { class: "aside" }, "No backend is here in more than one version."),
     changed.length > 0 && [element("h4", {}, "Where a behaviour changed"), table("Behaviours that changed with a version", ["check", "broker", "from", "to"], changed.map((each) => [
