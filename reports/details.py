@@ -9,7 +9,7 @@ Left to others: the matrix (`reports.matrix`), and showing any of it (`reports.p
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import Row as SparkRow
@@ -131,7 +131,7 @@ def details(rows: Iterable[SparkRow]) -> tuple[CheckDetail, ...]:
     return tuple(sorted(found, key=lambda one: (one.scenario, one.backend, one.started, one.check)))
 
 
-def _known(exchange: SparkRow) -> dict[str, str | int | float]:
+def _known(exchange: SparkRow) -> dict[str, Any]:
     """A result file may leave out what it likes within an exchange."""
     empty = {"api": "", "version": 0, "node": "", "request": "", "response": "", "ms": 0.0}
     return empty | {name: value for name, value in exchange.asDict().items() if value is not None}
