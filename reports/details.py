@@ -7,6 +7,7 @@ was no room for is counted, and is in the result files.
 Left to others: the matrix (`reports.matrix`), and showing any of it (`reports.page`).
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -77,9 +78,10 @@ class CheckDetail:
 
 
 def shown_checks(lines: DataFrame, columns: DataFrame, oracle_answers: DataFrame) -> DataFrame:
-    """One row per check of the columns' runs: the last attempt, bounded. Its columns are those of a CheckDetail.
+    """One row per check of the columns' runs: the last attempt, bounded, as the JSON text of a CheckDetail.
 
-    `oracle_answers` are those of `reports.matrix`.
+    As one text, because Python takes in a text ten times as quickly as a row of twenty fields. `oracle_answers` are
+    those of `reports.matrix`.
     """
     exchanges = F.from_json("evidence", _EVIDENCE)
     exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
@@ -113,28 +115,32 @@ def shown_checks(lines: DataFrame, columns: DataFrame, oracle_answers: DataFrame
         .join(oracle_answers, ["run_id", "check"], "left")
         .withColumn("oracle_observed", _bounded(F.col("oracle_observed"), TEXT_CHARACTERS))
         .drop("run_id", "place", "spent")
+        .select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("told"))
     )
 
 
 def details(rows: Iterable[SparkRow]) -> tuple[CheckDetail, ...]:
     """The rows as values, those of a cell in the order in which they were asked."""
-    found = (
-        CheckDetail(
-            **row.asDict()
-            | {
-                "sources": tuple(row["sources"]),
-                "exchanges": tuple(Exchange(**_known(each)) for each in row["exchanges"] or ()),
-            }
-        )
-        for row in rows
-    )
+    found = [_detail(json.loads(row["told"])) for row in rows]
     return tuple(sorted(found, key=lambda one: (one.scenario, one.backend, one.started, one.check)))
 
 
-def _known(exchange: SparkRow) -> dict[str, Any]:
+def _detail(told: dict[str, Any]) -> CheckDetail:
+    told["sources"] = tuple(told["sources"])
+    told["exchanges"] = tuple(_exchange(**each) for each in told["exchanges"])
+    return CheckDetail(**told)
+
+
+def _exchange(
+    api: str | None,
+    version: int | None,
+    node: str | None,
+    request: str | None,
+    response: str | None,
+    ms: float | None,
+) -> Exchange:
     """A result file may leave out what it likes within an exchange."""
-    empty = {"api": "", "version": 0, "node": "", "request": "", "response": "", "ms": 0.0}
-    return empty | {name: value for name, value in exchange.asDict().items() if value is not None}
+    return Exchange(api or "", version or 0, node or "", request or "", response or "", ms or 0.0)
 
 
 def _bounded(text: Column, characters: int) -> Column:

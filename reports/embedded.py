@@ -11,8 +11,8 @@ Left to others: the page around it (`reports.page`), and how it looks (`reports/
 import json
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from reports import outcomes, words
@@ -67,24 +67,36 @@ def visible(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
-@dataclass
 class _Pool:
-    """Values that repeat, each kept once, and known by its place."""
+    """Values that repeat, each made and kept once, and known by its place."""
 
-    values: list[Json] = field(default_factory=list)
-    _places: dict[Hashable, int] = field(default_factory=dict)
+    def __init__(self, make: Callable[[str | None], Json]) -> None:
+        self.values: list[Json] = []
+        self._make = make
+        self._places: dict[str | None, int] = {}
 
-    def place(self, value: Hashable) -> int:
-        place = self._places.setdefault(value, len(self.values))
-        if place == len(self.values):
-            self.values.append(value)
+    def place(self, stored: str | None) -> int:
+        """The place of what a stored text is made into."""
+        place = self._places.get(stored)
+        if place is None:
+            place = self._places[stored] = len(self.values)
+            self.values.append(self._make(stored))
         return place
+
+
+@dataclass(frozen=True)
+class _Pools:
+    """What twenty columns mostly say alike."""
+
+    texts: _Pool = field(default_factory=lambda: _Pool(lambda text: visible(text or "", TEXT_CHARACTERS)))
+    accepted: _Pool = field(default_factory=lambda: _Pool(_accepted))
+    observed: _Pool = field(default_factory=lambda: _Pool(_observed))
 
 
 def shape(report: Report, checks: Sequence[CheckDetail], titles: Titles) -> dict[str, Json]:
     """Everything that the page shows, ready for `escaped`."""
     matrix = report.matrix
-    texts, answers = _Pool(), _Pool()
+    pools = _Pools()
     places = {column.backend: place for place, column in enumerate(matrix.columns)}
     rows = {row.scenario: place for place, row in enumerate(matrix.rows)}
     asked = sum(cell.checks for row in matrix.rows for cell in row.cells)
@@ -109,7 +121,7 @@ def shape(report: Report, checks: Sequence[CheckDetail], titles: Titles) -> dict
             }
             for row in matrix.rows
         ],
-        "checks": _checks(checks, rows, places, texts, answers),
+        "checks": _checks(checks, rows, places, pools),
         "profiles": _profiles(report.profiles, rows, places, titles),
         "alike": _alike(report, rows, places),
         "history": None if report.history is None else _history(report.history),
@@ -118,8 +130,9 @@ def shape(report: Report, checks: Sequence[CheckDetail], titles: Titles) -> dict
             "checks": asked - len(checks),
             "exchanges": sum(not each.exchanges and each.exchanged > 0 for each in checks),
         },
-        "texts": texts.values,
-        "answers": answers.values,
+        "texts": pools.texts.values,
+        "accepted": pools.accepted.values,
+        "observed": pools.observed.values,
     }
 
 
@@ -156,23 +169,20 @@ def _cell(cell: Cell) -> list[int]:
 
 
 def _checks(
-    checks: Sequence[CheckDetail], rows: Mapping[str, int], places: Mapping[str, int], texts: _Pool, answers: _Pool
+    checks: Sequence[CheckDetail], rows: Mapping[str, int], places: Mapping[str, int], pools: _Pools
 ) -> dict[int, dict[int, list[Json]]]:
     """By row and column. A check is a list, because its field names would be half of the page."""
     found: dict[int, dict[int, list[Json]]] = defaultdict(dict)
     for each in checks:
         if each.scenario in rows and each.backend in places:
             cell = found[rows[each.scenario]].setdefault(places[each.backend], [])
-            cell.append(_check(each, texts, answers))
+            cell.append(_check(each, pools))
     return found
 
 
-def _check(check: CheckDetail, texts: _Pool, answers: _Pool) -> list[Json]:
+def _check(check: CheckDetail, pools: _Pools) -> list[Json]:
     """In the order of `CHECK_FIELDS` in reports/browser/report.js."""
-
-    def text(value: str | None) -> int:
-        return texts.place(visible(value or "", TEXT_CHARACTERS))
-
+    text = pools.texts.place
     return [
         text(check.check),
         check.revision,
@@ -180,24 +190,24 @@ def _check(check: CheckDetail, texts: _Pool, answers: _Pool) -> list[Json]:
         check.grade == "legal",
         text(check.reason),
         text(check.asked),
-        answers.place(_accepted(check.accepted)),
-        answers.place(_observed(check.observed)),
+        pools.accepted.place(check.accepted),
+        pools.observed.place(check.observed),
         [text(source) for source in check.sources],
         text(check.test),
         _milliseconds(check.duration_ms),
         text(check.oracle_backend),
-        answers.place(_observed(check.oracle_observed)),
+        pools.observed.place(check.oracle_observed),
         check.exchanged,
-        [_exchange(each, texts) for each in check.exchanges],
+        [_exchange(each, pools) for each in check.exchanges],
     ]
 
 
-def _exchange(exchange: Exchange, texts: _Pool) -> list[Json]:
+def _exchange(exchange: Exchange, pools: _Pools) -> list[Json]:
     """In the order of `EXCHANGE_FIELDS` in reports/browser/report.js. Hardly two messages are the same."""
     return [
-        texts.place(_name(exchange.api)),
+        pools.texts.place(exchange.api),
         exchange.version,
-        texts.place(_name(exchange.node)),
+        pools.texts.place(exchange.node),
         _milliseconds(exchange.ms),
         visible(exchange.request, MESSAGE_CHARACTERS),
         visible(exchange.response, MESSAGE_CHARACTERS),
@@ -208,12 +218,12 @@ def _milliseconds(value: float) -> float:
     return round(value, 1) if math.isfinite(value) else 0.0
 
 
-def _accepted(stored: str) -> tuple[str, ...]:
+def _accepted(stored: str | None) -> list[str]:
     """The accepted answers in words."""
-    return tuple(visible(each, TEXT_CHARACTERS) for each in words.answer_texts(stored)[:FIELDS_SHOWN])
+    return [visible(each, TEXT_CHARACTERS) for each in words.answer_texts(stored or "[]")[:FIELDS_SHOWN]]
 
 
-def _observed(stored: str | None) -> tuple[tuple[str, str], ...] | None:
+def _observed(stored: str | None) -> list[tuple[str, str]] | None:
     """The fields of an answer, each as (name, value): as texts, since a browser's numbers end at 53 bits."""
     if stored is None:
         return None
@@ -222,7 +232,7 @@ def _observed(stored: str | None) -> tuple[tuple[str, str], ...] | None:
     except ValueError:
         value = {"": stored}
     fields = value.items() if isinstance(value, dict) else [("", value)]
-    return tuple((_name(name), visible(str(each), TEXT_CHARACTERS)) for name, each in list(fields)[:FIELDS_SHOWN])
+    return [(_name(name), visible(str(each), TEXT_CHARACTERS)) for name, each in list(fields)[:FIELDS_SHOWN]]
 
 
 def _profiles(
@@ -259,14 +269,20 @@ def _alike(report: Report, rows: Mapping[str, int], places: Mapping[str, int]) -
 
 
 def _history(history: History) -> dict[str, Json]:
-    """What history tells, under the names of `reports.model`, worst and longest first where there is too much."""
-    told = asdict(history)
-    parts = ("changes", "deviations", "flakes", "versions", "sightings", "nights")
+    """What history tells, under the names of `reports.model`, the first ones where there is too much."""
+    parts = {
+        "changes": history.changes,
+        "deviations": history.deviations,
+        "flakes": history.flakes,
+        "versions": history.versions,
+        "sightings": history.sightings,
+        "nights": history.nights,
+    }
     return {
         "compared": {_name(backend): _name(run) for backend, run in history.compared.items()},
         "malformed": history.malformed,
-        "left_out": sum(max(0, len(told[part]) - ROWS_SHOWN) for part in parts),
-        **{part: [_shown(each) for each in told[part][:ROWS_SHOWN]] for part in parts},
+        "left_out": sum(max(0, len(part) - ROWS_SHOWN) for part in parts.values()),
+        **{name: [_shown(vars(each)) for each in part[:ROWS_SHOWN]] for name, part in parts.items()},
     }
 
 

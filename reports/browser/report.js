@@ -50,7 +50,8 @@ function read(data) {
 function readCheck(values, data, outcomes) {
   const check = Object.fromEntries(CHECK_FIELDS.map((name, place) => [name, values[place]]));
   for (const name of ["id", "reason", "asked", "test", "oracle"]) check[name] = data.texts[check[name]];
-  for (const name of ["accepted", "observed", "oracleObserved"]) check[name] = data.answers[check[name]];
+  check.accepted = data.accepted[check.accepted];
+  for (const name of ["observed", "oracleObserved"]) check[name] = data.observed[check[name]];
   check.outcome = outcomes[check.outcome];
   check.sources = check.sources.map((place) => data.texts[place]);
   check.exchanges = check.exchanges.map((exchange) => {

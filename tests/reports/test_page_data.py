@@ -78,14 +78,14 @@ def test_every_text_of_a_result_file_is_bounded() -> None:
 def test_answers_are_texts_because_a_browsers_numbers_end_at_53_bits() -> None:
     report, details = night_report()
     data = shape(report, [replace(details[0], observed='{"offset":9223372036854775807}')], TITLES)
-    assert (("offset", "9223372036854775807"),) in data["answers"]
+    assert [("offset", "9223372036854775807")] in data["observed"]
 
 
 @pytest.mark.parametrize("stored", ["", "[", "[1]", "7", '"text"', "null", '{"a":{"b":[1]}}'])
 def test_an_answer_that_is_no_object_is_shown_as_it_stands(stored: str) -> None:
     report, details = night_report()
     odd = replace(details[0], observed=stored, accepted=stored, duration_ms=float("inf"))
-    assert json.loads(escaped(shape(report, [odd], TITLES)))["answers"]
+    assert json.loads(escaped(shape(report, [odd], TITLES)))["observed"]
 
 
 def test_checks_stand_at_their_row_and_column_and_those_of_no_cell_are_left_out() -> None:
