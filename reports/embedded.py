@@ -31,8 +31,12 @@ MESSAGE_CHARACTERS: Final = 1000
 # Fields of one answer, and answers that are accepted in its place: the suite's longest have half as many.
 FIELDS_SHOWN: Final = 24
 
-# Changes, sightings and the like, each: a reader of more than that reads report.json with a program.
-ROWS_SHOWN: Final = 5000
+# Changes, sightings and the like, each: a year of nights of twenty backends, and whoever wants to know more than that
+# reads report.json with a program.
+ROWS_SHOWN: Final = 8000
+
+# Of a night, which there are so many of, what its chart shows.
+_OF_A_NIGHT: Final = ("run_id", "backend", "started", "good", "counts")
 
 # What would end a script element or begin a comment in it, and what some readers of JSON take for a line's end.
 _ENDING: Final = "<>&\u2028\u2029"
@@ -278,11 +282,13 @@ def _history(history: History) -> dict[str, Json]:
         "sightings": history.sightings,
         "nights": history.nights,
     }
+    told = {name: [_shown(vars(each)) for each in part[:ROWS_SHOWN]] for name, part in parts.items()}
+    told["nights"] = [{name: night[name] for name in _OF_A_NIGHT} for night in told["nights"]]
     return {
         "compared": {_name(backend): _name(run) for backend, run in history.compared.items()},
         "malformed": history.malformed,
         "left_out": sum(max(0, len(part) - ROWS_SHOWN) for part in parts.values()),
-        **{name: [_shown(vars(each)) for each in part[:ROWS_SHOWN]] for name, part in parts.items()},
+        **told,
     }
 
 

@@ -44,6 +44,15 @@ function table(caption, headings, rows, attributes = {}) {
         element("th", { scope: "row" }, head), cells.map((cell) => element("td", {}, cell)))))));
 }
 
+/** A part that is made when it is first opened. */
+function unfolding(summary, make, attributes = {}) {
+  const details = element("details", { ...attributes, toggle: () => {
+    if (details.open && details.childElementCount === 1) details.append(...[make()].flat(Infinity).filter(Boolean));
+  } }, element("summary", {}, summary));
+  if (details.open) details.append(...[make()].flat(Infinity).filter(Boolean));
+  return details;
+}
+
 /** A text to take away, with the button for it. The clipboard may be closed to a page from disk: then it is selected. */
 function copyable(label, text) {
   const code = element("pre", { tabindex: "0", "aria-label": label }, text);

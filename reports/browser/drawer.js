@@ -66,7 +66,7 @@ function drawerContent(row, column) {
       [...new Set(checks.map((check) => reproduce(check, column)))].map((command) => copyable("Reproduce", command)),
       element("p", { class: "aside" }, "Everything that was kept of this cell, every byte of it:"),
       copyable("Show", `offsets show ${column.run} ${quoted(row.scenario)} ${quoted(column.backend)}`)),
-    checks.length > 0 && cell.outcome.word !== "conforms" && element("section", {}, element("h3", {}, "Known? A baseline entry"),
+    checks.length > 0 && cell.outcome.word !== "conforms" && element("section", {}, element("h3", {}, "If it is known: an entry for the baseline"),
       element("p", { class: "aside" }, `For baselines/${column.family}.toml; give the cause in reason, and where it is reported in bug.`),
       copyable("Baseline entry", baselineEntry(row, cell, checks))),
   ].filter(Boolean);
@@ -88,13 +88,10 @@ function checkPart(check, checks, column, open) {
       check.oracle && check.oracle !== column.backend && pair("Apache Kafka", [answerText(check.oracleObserved), element("span", { class: "aside" }, ` ${check.oracle}, same run`)])),
     axisPicture(check, checks, column.backend),
     wire(check),
-  ].filter(Boolean);
-  const details = element("details", { class: `check ${check.outcome.key}`, open, toggle: () => {
-    if (details.open && details.childElementCount === 1) details.append(...body());
-  } }, element("summary", {}, outcomeMark(check.outcome), check.legal && element("span", { class: "remark" }, "legal, not exactly Kafka"),
-    element("span", { class: "question" }, question(check)), element("span", { class: "duration" }, `${check.ms} ms`)));
-  if (open) details.append(...body());
-  return details;
+  ];
+  const summary = [outcomeMark(check.outcome), check.legal && element("span", { class: "remark" }, "legal, not exactly Kafka"),
+    element("span", { class: "question" }, question(check)), element("span", { class: "duration" }, `${check.ms} ms`)];
+  return unfolding(summary, body, { class: `check ${check.outcome.key}`, open });
 }
 
 function pair(name, value) {

@@ -24,8 +24,8 @@ function overview() {
   return element("div", { class: "overview" }, changesPart(), safetyPart());
 }
 
-/** Told to nobody first: what is mended, and what we changed ourselves. */
-const GOOD_NEWS = new Set(["fixed", "scenario changed"]);
+/** Nobody is woken for these: what is mended, what is asked for the first time, and what we changed ourselves. */
+const GOOD_NEWS = new Set(["fixed", "new", "scenario changed"]);
 
 function changesPart() {
   const told = report.history;
@@ -39,23 +39,23 @@ function changesPart() {
   const since = `${counted(compared, "backend")} compared with the last good night`;
   if (!groups.length) return section(element("p", { class: "verdict yes" }, "✓ Nothing changed"), element("p", { class: "aside" }, `${since}.`), notRun());
   return section(
-    element("p", { class: "verdict" }, groups.map((group) => element("span", { class: GOOD_NEWS.has(group.outcome) || group.outcome === "new" ? "tally" : "tally bad" },
+    element("p", { class: "verdict" }, groups.map((group) => element("span", { class: GOOD_NEWS.has(group.outcome) ? "tally" : "tally bad" },
       element("strong", {}, String(group.changes.length)), ` ${group.outcome}`))),
     element("p", { class: "aside" }, `${since}.`),
-    groups.map((group) => changeGroup(group)), notRun());
+    groups.map((group) => changeGroup(group, groups.length === 1)), notRun());
 }
 
 /** As many as a screen has room for; the rest waits behind a button. */
 const CHANGES_SHOWN = 8;
 
-function changeGroup({ outcome, meaning, changes }) {
+function changeGroup({ outcome, meaning, changes }, alone) {
   const list = element("ul", {}, changes.slice(0, CHANGES_SHOWN).map(changeLine));
   const rest = changes.slice(CHANGES_SHOWN);
   const more = rest.length > 0 && element("button", { type: "button", class: "quiet", click: () => {
     list.append(...rest.map(changeLine));
     more.remove();
   } }, `Show ${rest.length} more`);
-  return element("details", { class: "change-group", open: !GOOD_NEWS.has(outcome) && outcome !== "new" },
+  return element("details", { class: "change-group", open: alone || !GOOD_NEWS.has(outcome) },
     element("summary", {}, element("strong", {}, `${changes.length} ${outcome}`), element("span", { class: "aside" }, ` ${meaning}`)), list, more);
 }
 
@@ -209,7 +209,7 @@ function likeness(alike, both) {
 
 function trendsView() {
   return {
-    element: [element("h2", {}, VIEWS.trends), element("h3", {}, "Over nights"), nightsPart(), element("h3", {}, "Over versions"), versionsPart()],
+    element: [element("h2", {}, VIEWS.trends), element("h3", {}, "Over nights: what was not as it should be"), nightsPart(), element("h3", {}, "Over versions: how all scenarios came out"), versionsPart()],
     update() {},
   };
 }
@@ -217,13 +217,14 @@ function trendsView() {
 function nightsPart() {
   const nights = report.history?.nights ?? [];
   if (!nights.length) return noHistory();
-  const byBackend = [...Map.groupBy(nights, (night) => night.backend)];
-  return element("div", { class: "charts" }, byBackend.map(([backend, own]) => stackedBars(`${backend}: ${counted(own.length, "night")}`, "night",
-    own.toSorted((one, other) => one.started.localeCompare(other.started)).map((night) => ({
-      label: night.started.slice(5, 10),
-      note: `${moment(night.started)} ${night.run_id}${night.good ? "" : ", not a good night"}`,
-      counts: night.counts,
-    })))));
+  const inOrder = nights.toSorted((one, other) => one.started.localeCompare(other.started));
+  return element("div", { class: "charts" }, [...Map.groupBy(inOrder, (night) => night.backend)].map(([backend, own]) =>
+    stackedBars(`${backend}: ${counted(own.length, "night")} from ${own[0].started.slice(0, 10)} to ${own.at(-1).started.slice(0, 10)}`, "night",
+      own.map((night) => ({
+        label: night.started.slice(5, 10),
+        note: `${moment(night.started)} ${night.run_id}${night.good ? "" : ", not a good night"}`,
+        counts: night.counts,
+      })), TROUBLE)));
 }
 
 function versionsPart() {
@@ -233,9 +234,19 @@ function versionsPart() {
     families.length ? element("div", { class: "charts" }, families.map(([family, columns]) => stackedBars(`${family}: ${counted(columns.length, "version")}, oldest first`, "version",
       columns.toReversed().map((column) => ({ label: column.backend.slice(family.length).replace(/^@/, "") || family, note: column.backend, counts: tallied(column) })))))
       : element("p", { class: "aside" }, "No backend is here in more than one version."),
-    changed.length > 0 && [element("h4", {}, "Where a behaviour changed"), table("Behaviours that changed with a version", ["check", "broker", "from", "to"], changed.map((each) => [
-      element("code", {}, each.check), each.family, [each.from_version, " ", outcomeMark(report.outcome(each.before))], [each.to_version, " ", outcomeMark(report.outcome(each.after))]]))],
+    changed.length > 0 && [element("h4", {}, "Where a behaviour changed"), versionChanges(changed)],
   ];
+}
+
+/** Checks that changed alike between the same versions stand together: they mostly have one cause. */
+function versionChanges(changed) {
+  const groups = Map.groupBy(changed, (each) => JSON.stringify([each.family, each.from_version, each.to_version, each.before, each.after]));
+  return [...groups.values()].map((alike) => {
+    const [{ family, from_version, to_version, before, after }] = alike;
+    return unfolding([element("span", { class: "name" }, `${family} ${from_version} → ${to_version}`),
+      element("span", {}, outcomeMark(report.outcome(before)), " → ", outcomeMark(report.outcome(after))), element("span", { class: "number" }, counted(alike.length, "check"))],
+      () => element("ul", { class: "many" }, alike.map((each) => element("li", {}, element("code", {}, each.check)))), { class: "profile" });
+  });
 }
 
 function tallied(column) {
