@@ -108,7 +108,7 @@ def shape(report: Report, checks: Sequence[CheckDetail], titles: Titles) -> dict
         "summary": words.summary(matrix),
         "outcomes": [[each, words.SYMBOLS[each], words.MEANINGS[each]] for each in OUTCOMES],
         "disputed": words.DISPUTED_MEANS,
-        "counts": words.COUNTS_MEAN,
+        "counts": words.COUNTS_MEAN.partition(": ")[2],
         "levels": LEVELS,
         "changes": list(outcomes.MEANINGS.items()),
         "columns": [_column(column) for column in matrix.columns],

@@ -30,9 +30,13 @@ SCRIPTS: Final = (
     "state.js",
     "axis.js",
     "charts.js",
+    "overview.js",
     "matrix.js",
     "drawer.js",
-    "views.js",
+    "brokers.js",
+    "profiles.js",
+    "alike.js",
+    "trends.js",
     "main.js",
 )
 

@@ -13,7 +13,14 @@ const SPECIAL = {
 };
 
 /** Points that are about the log rather than about one record: they stay in the picture of every check of a cell. */
-const LANDMARKS = new Set(["log start", "local start", "last tiered", "first not tiered", "last stable offset", "high watermark"]);
+const LANDMARKS = new Set([
+  "log start",
+  "local start",
+  "last tiered",
+  "first not tiered",
+  "last stable offset",
+  "high watermark",
+]);
 
 /** Fields of answers to other requests that name an offset of the log. */
 const OFFSET_FIELDS = {
@@ -38,7 +45,8 @@ function pointsOf(check, answer) {
   if (asked && error !== "0") absent.push(`${nameOf(asked, check)}: error ${error}`);
   if (error !== "0") return { points, absent };
   if (asked && fields.has("offset")) {
-    if (fields.get("offset").startsWith("-")) absent.push(`${nameOf(asked, check)}: no offset (${fields.get("offset")})`);
+    if (fields.get("offset").startsWith("-"))
+      absent.push(`${nameOf(asked, check)}: no offset (${fields.get("offset")})`);
     else points.push({ name: nameOf(asked, check), offset: fields.get("offset") });
   }
   for (const [field, name] of Object.entries(OFFSET_FIELDS)) {
@@ -63,10 +71,16 @@ function askedPoint(check) {
 function axisPicture(check, checks, backend) {
   const lanes = [
     { label: backend, ...lane(check, checks, (each) => each.observed) },
-    { label: check.oracle && check.oracle !== backend ? check.oracle : "", ...lane(check, checks, (each) => each.oracleObserved) },
+    {
+      label: check.oracle && check.oracle !== backend ? check.oracle : "",
+      ...lane(check, checks, (each) => each.oracleObserved),
+    },
   ].filter((each) => each.label && (each.points.length || each.absent.length));
   const asked = askedPoint(check);
-  const offsets = [...lanes.flatMap((each) => each.points.map((point) => point.offset)), ...(asked ? [asked] : [])].map(Number);
+  const offsets = [
+    ...lanes.flatMap((each) => each.points.map((point) => point.offset)),
+    ...(asked ? [asked] : []),
+  ].map(Number);
   if (!lanes.some((each) => each.points.length)) return null;
   const [low, high] = [Math.min(...offsets), Math.max(...offsets)];
   const [left, width] = [28, 584];
@@ -79,14 +93,33 @@ function axisPicture(check, checks, backend) {
     top = picture.bottom + 10;
   }
   if (asked) {
-    parts.push(drawn("line", { class: "asked", x1: at(asked), x2: at(asked), y1: 4, y2: top }),
-      drawn("text", { class: "asked-label", x: at(asked), y: top + 12, "text-anchor": anchor(at(asked)) }, `asked for ${asked}`));
+    parts.push(
+      drawn("line.asked", { x1: at(asked), x2: at(asked), y1: 4, y2: top }),
+      drawn(
+        "text.asked-label",
+        { x: at(asked), y: top + 12, "text-anchor": anchor(at(asked)) },
+        `asked for ${asked}`,
+      ),
+    );
     top += 16;
   }
-  const words = lanes.map((each) => `${each.label}: ${[...each.points.map((point) => `${point.name} ${point.offset}`), ...each.absent].join(", ")}`);
-  return element("figure", { class: "axis" },
-    drawn("svg", { viewBox: `0 0 640 ${top}`, role: "img", "aria-label": `The offset axis. ${words.join(". ")}${asked ? `. Asked for ${asked}` : ""}` }, parts),
-    element("figcaption", {}, "Offsets as this cell's checks were answered; what was not asked is not drawn."));
+  const words = lanes.map(
+    (each) =>
+      `${each.label}: ${[...each.points.map((point) => `${point.name} ${point.offset}`), ...each.absent].join(", ")}`,
+  );
+  return element(
+    "figure.axis",
+    drawn(
+      "svg",
+      {
+        viewBox: `0 0 640 ${top}`,
+        role: "img",
+        "aria-label": `The offset axis. ${words.join(". ")}${asked ? `. Asked for ${asked}` : ""}`,
+      },
+      parts,
+    ),
+    element("figcaption", "Offsets as this cell's checks were answered; what was not asked is not drawn."),
+  );
 }
 
 /** The landmarks that the checks of a cell name, and whatever this check names, each point once. */
@@ -111,18 +144,30 @@ function lane(check, checks, answerOf) {
 function laneParts({ label, points, absent }, at, top) {
   const byOffset = [...Map.groupBy(points, (point) => point.offset)];
   const line = top + 24;
-  const parts = [drawn("text", { class: "lane", x: 4, y: top + 8 }, label, absent.length ? ` – ${absent.join(", ")}` : "")];
+  const parts = [drawn("text.lane", { x: 4, y: top + 8 }, label, absent.length ? ` – ${absent.join(", ")}` : "")];
   const landmark = (name) => points.find((point) => point.name === name)?.offset;
   const [start, end, tiered, local] = ["log start", "high watermark", "last tiered", "local start"].map(landmark);
-  parts.push(drawn("line", { class: "base", x1: 12, x2: 628, y1: line, y2: line }));
+  parts.push(drawn("line.base", { x1: 12, x2: 628, y1: line, y2: line }));
   if (start !== undefined && end !== undefined && Number(end) >= Number(start)) {
-    parts.push(drawn("rect", { class: "log", x: at(start), y: line - 4, width: Math.max(2, at(end) - at(start)), height: 8, rx: 2 }));
+    parts.push(
+      drawn("rect.log", { x: at(start), y: line - 4, width: Math.max(2, at(end) - at(start)), height: 8, rx: 2 }),
+    );
   }
   if (start !== undefined && tiered !== undefined && Number(tiered) >= Number(start)) {
-    parts.push(drawn("rect", { class: "tiered", x: at(start), y: line - 4, width: Math.max(2, at(tiered) - at(start)), height: 4, rx: 1 }));
+    parts.push(
+      drawn("rect.tiered", {
+        x: at(start),
+        y: line - 4,
+        width: Math.max(2, at(tiered) - at(start)),
+        height: 4,
+        rx: 1,
+      }),
+    );
   }
   if (local !== undefined && end !== undefined && Number(end) >= Number(local)) {
-    parts.push(drawn("rect", { class: "local", x: at(local), y: line, width: Math.max(2, at(end) - at(local)), height: 4, rx: 1 }));
+    parts.push(
+      drawn("rect.local", { x: at(local), y: line, width: Math.max(2, at(end) - at(local)), height: 4, rx: 1 }),
+    );
   }
   // Labels share a line where they do not touch; six units and a half are a letter of this size.
   const ends = [];
@@ -137,9 +182,10 @@ function laneParts({ label, points, absent }, at, top) {
     const own = here.some((point) => point.own);
     const below = line + 18 + level * 15;
     parts.push(
-      drawn("line", { class: "lead", x1: at(offset), x2: at(offset), y1: line, y2: below - 9 }),
+      drawn("line.lead", { x1: at(offset), x2: at(offset), y1: line, y2: below - 9 }),
       drawn("circle", { class: own ? "point own" : "point", cx: at(offset), cy: line, r: own ? 5.5 : 3.5 }),
-      drawn("text", { class: own ? "label own" : "label", x: at(offset), y: below, "text-anchor": side }, text));
+      drawn("text", { class: own ? "label own" : "label", x: at(offset), y: below, "text-anchor": side }, text),
+    );
   }
   return { parts, bottom: line + 7 + ends.length * 15 };
 }

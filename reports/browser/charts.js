@@ -15,23 +15,49 @@ function stackedBars(caption, thing, bars, outcomes = STACK) {
   const present = seen.filter((word) => outcomes.includes(word));
   const most = Math.max(1, ...bars.map((bar) => present.reduce((sum, word) => sum + (bar.counts[word] ?? 0), 0)));
   const worstFirst = present.toReversed();
-  const asTable = () => table(caption, [thing, ...seen.toReversed()],
-    bars.map((bar) => [bar.note, ...seen.toReversed().map((word) => String(bar.counts[word] ?? 0))]));
-  return element("figure", { class: "chart" },
-    element("figcaption", {}, caption),
-    present.length === 0 && element("p", { class: "aside" }, `No ${outcomes.toReversed().join(", ")}.`),
-    present.length > 0 && drawn("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height + CHART.below}`, role: "img", "aria-label": `${caption}; the table below has the numbers` },
-      scale(most), shapes(bars, present, most), labels(bars)),
-    element("p", { class: "keys-of-chart" }, worstFirst.map((word) =>
-      element("span", {}, element("span", { class: `swatch ${word}`, "aria-hidden": "true" }), outcomeMark(report.outcome(word))))),
-    unfolding("As a table", asTable));
+  const asTable = () =>
+    table(
+      caption,
+      [thing, ...seen.toReversed()],
+      bars.map((bar) => [bar.note, ...seen.toReversed().map((word) => String(bar.counts[word] ?? 0))]),
+    );
+  return element(
+    "figure.chart",
+    element("figcaption", caption),
+    present.length === 0 && element("p.aside", `No ${outcomes.toReversed().join(", ")}.`),
+    present.length > 0 &&
+      drawn(
+        "svg",
+        {
+          viewBox: `0 0 ${CHART.width} ${CHART.height + CHART.below}`,
+          role: "img",
+          "aria-label": `${caption}; the table below has the numbers`,
+        },
+        scale(most),
+        shapes(bars, present, most),
+        labels(bars),
+      ),
+    element(
+      "p.keys-of-chart",
+      worstFirst.map((word) =>
+        element(
+          "span",
+          element("span", { class: `swatch ${word}`, "aria-hidden": "true" }),
+          outcomeMark(report.outcome(word)),
+        ),
+      ),
+    ),
+    unfolding("As a table", asTable),
+  );
 }
 
 function scale(most) {
   return [0, most].map((value) => {
     const y = CHART.height - height(value, most);
-    return [drawn("line", { class: "rule", x1: CHART.left, x2: CHART.width, y1: y, y2: y }),
-      drawn("text", { class: "scale", x: CHART.left - 6, y: y + 4, "text-anchor": "end" }, String(value))];
+    return [
+      drawn("line.rule", { x1: CHART.left, x2: CHART.width, y1: y, y2: y }),
+      drawn("text.scale", { x: CHART.left - 6, y: y + 4, "text-anchor": "end" }, String(value)),
+    ];
   });
 }
 
@@ -54,7 +80,9 @@ function shapes(bars, present, most) {
       const size = height(bar.counts[word] ?? 0, most);
       const [x, thick] = span(bars, place);
       ground[place] -= size;
-      return size ? `M${x.toFixed(1)} ${ground[place].toFixed(1)}h${thick.toFixed(1)}v${size.toFixed(1)}h${(-thick).toFixed(1)}z` : "";
+      return size
+        ? `M${x.toFixed(1)} ${ground[place].toFixed(1)}h${thick.toFixed(1)}v${size.toFixed(1)}h${(-thick).toFixed(1)}z`
+        : "";
     });
     return drawn("path", { class: `bar ${word}`, d: path.join("") });
   });
@@ -67,6 +95,10 @@ function labels(bars) {
     if (place % every) return null;
     const [x, thick] = span(bars, place);
     const edge = x < CHART.left + 4;
-    return drawn("text", { class: "scale", x: edge ? x : x + thick / 2, y: CHART.height + 14, "text-anchor": edge ? "start" : "middle" }, bar.label);
+    return drawn(
+      "text.scale",
+      { x: edge ? x : x + thick / 2, y: CHART.height + 14, "text-anchor": edge ? "start" : "middle" },
+      bar.label,
+    );
   });
 }

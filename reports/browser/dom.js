@@ -3,24 +3,39 @@
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element. Attributes that are null, undefined or false are left out; functions are listeners for their event. */
-function element(name, attributes, ...children) {
-  return furnish(document.createElement(name), attributes, children);
+/**
+ * An element, by its name and classes as in "p.note", with what is in it. A plain object among the first is its
+ * attributes: functions in it are listeners for their event, and what is null, undefined or false is left out.
+ */
+function element(name, ...content) {
+  return furnished((tag) => document.createElement(tag), name, content);
 }
 
 /** The same for a part of a picture. */
-function drawn(name, attributes, ...children) {
-  return furnish(document.createElementNS(SVG, name), attributes, children);
+function drawn(name, ...content) {
+  return furnished((tag) => document.createElementNS(SVG, tag), name, content);
 }
 
-function furnish(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (typeof value === "function") node.addEventListener(name, value);
-    else if (value === true) node.setAttribute(name, "");
-    else if (value !== null && value !== undefined && value !== false) node.setAttribute(name, value);
+function furnished(make, name, content) {
+  const [tag, ...classes] = name.split(".");
+  const node = make(tag);
+  node.classList.add(...classes);
+  const [attributes, ...children] = isPlain(content[0]) ? content : [{}, ...content];
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") node.addEventListener(key, value);
+    else if (value === true) node.setAttribute(key, "");
+    else if (isPresent(value)) node.setAttribute(key, value);
   }
-  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  node.append(...children.flat(Infinity).filter(isPresent));
   return node;
+}
+
+function isPlain(value) {
+  return typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+function isPresent(value) {
+  return value !== null && value !== undefined && value !== false;
 }
 
 /** 1 check, 2 checks. */
@@ -30,30 +45,73 @@ function counted(number, thing) {
 
 /** A symbol with its word: neither stands alone, and colour only repeats them. */
 function outcomeMark(outcome, ...more) {
-  return element("span", { class: `mark ${outcome.key}` },
-    element("span", { class: "symbol", "aria-hidden": "true" }, outcome.symbol), ` ${outcome.word}`, ...more);
+  return element(
+    "span",
+    { class: `mark ${outcome.key}` },
+    element("span.symbol", { "aria-hidden": "true" }, outcome.symbol),
+    ` ${outcome.word}`,
+    ...more,
+  );
+}
+
+/** " 1/3" where only one of three checks came out as the cell shows. */
+function shareText({ agreeing, checks }) {
+  return agreeing < checks ? ` ${agreeing}/${checks}` : "";
+}
+
+/** One line of a list of names and values. */
+function pair(name, value) {
+  return element("div", element("dt", name), element("dd", value));
 }
 
 /** A table: headings are texts, rows are lists of whatever a cell may hold. The first cell of a row heads it. */
 function table(caption, headings, rows, attributes = {}) {
-  return element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": caption },
-    element("table", { class: "plain", ...attributes },
-      element("caption", { class: "unseen" }, caption),
-      element("thead", {}, element("tr", {}, headings.map((text) => element("th", { scope: "col" }, text)))),
-      element("tbody", {}, rows.map(([head, ...cells]) => element("tr", {},
-        element("th", { scope: "row" }, head), cells.map((cell) => element("td", {}, cell)))))));
+  return element(
+    "div.scroller",
+    { tabindex: "0", role: "region", "aria-label": caption },
+    element(
+      "table.plain",
+      { ...attributes },
+      element("caption.unseen", caption),
+      element(
+        "thead",
+        element(
+          "tr",
+          headings.map((text) => element("th", { scope: "col" }, text)),
+        ),
+      ),
+      element(
+        "tbody",
+        rows.map(([head, ...cells]) =>
+          element(
+            "tr",
+            element("th", { scope: "row" }, head),
+            cells.map((cell) => element("td", cell)),
+          ),
+        ),
+      ),
+    ),
+  );
 }
 
 /** A part that is made when it is first opened. */
 function unfolding(summary, make, attributes = {}) {
-  const details = element("details", { ...attributes, toggle: () => {
-    if (details.open && details.childElementCount === 1) details.append(...[make()].flat(Infinity).filter(Boolean));
-  } }, element("summary", {}, summary));
+  const details = element(
+    "details",
+    {
+      ...attributes,
+      toggle: () => {
+        if (details.open && details.childElementCount === 1)
+          details.append(...[make()].flat(Infinity).filter(Boolean));
+      },
+    },
+    element("summary", summary),
+  );
   if (details.open) details.append(...[make()].flat(Infinity).filter(Boolean));
   return details;
 }
 
-/** A text to take away, with the button for it. The clipboard may be closed to a page from disk: then it is selected. */
+/** A text to take away, with the button for it. Where the clipboard is closed to pages from disk, it is selected. */
 function copyable(label, text) {
   const code = element("pre", { tabindex: "0", "aria-label": label }, text);
   const copy = async (event) => {
@@ -67,7 +125,7 @@ function copyable(label, text) {
     }
     announce(`${label}: ${button.textContent.toLowerCase()}`);
   };
-  return element("div", { class: "copyable" }, code, element("button", { type: "button", click: copy }, "Copy"));
+  return element("div.copyable", code, element("button", { type: "button", click: copy }, "Copy"));
 }
 
 /** Say something to whoever listens instead of looking. */

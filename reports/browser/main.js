@@ -1,7 +1,13 @@
 "use strict";
 // The frame around the views, and the keys that work everywhere.
 
-const MAKERS = { matrix: matrixView, brokers: brokersView, profiles: profilesView, alike: alikeView, trends: trendsView };
+const MAKERS = {
+  matrix: matrixView,
+  brokers: brokersView,
+  profiles: profilesView,
+  alike: alikeView,
+  trends: trendsView,
+};
 
 /** What is drawn: a view, and of which state. A drawer that opens over it leaves it, and the focus in it, alone. */
 const current = { name: "", view: null, state: "" };
@@ -27,18 +33,40 @@ function show(next) {
 }
 
 function buildTop() {
-  const newest = report.columns.map((column) => column.started).filter(Boolean).toSorted().at(-1);
+  const newest = report.columns
+    .map((column) => column.started)
+    .filter(Boolean)
+    .toSorted()
+    .at(-1);
   document.getElementById("top").replaceChildren(
-    element("div", { class: "masthead" },
-      element("h1", {}, "Offset conformance"),
-      element("p", {}, report.summary, newest ? `; newest run ${moment(newest)} UTC` : ""),
-      element("div", { class: "tools" },
+    element(
+      "div.masthead",
+      element("h1", "Offset conformance"),
+      element("p", report.summary, newest ? `; newest run ${moment(newest)} UTC` : ""),
+      element(
+        "div.tools",
         element("button", { type: "button", id: "theme", click: nextTheme }),
-        element("button", { type: "button", "aria-keyshortcuts": "?", click: showKeys }, "Keys", element("kbd", { "aria-hidden": "true" }, "?")))),
-    element("nav", { "aria-label": "Views" }, Object.entries(VIEWS).map(([key, label]) =>
-      stateLink({ view: key }, { "data-view": key }, label))),
-    ...[report.malformed, report.history?.left_out && `${counted(report.history.left_out, "row")} of history had no room on this page; report.json has them`]
-      .filter(Boolean).map((text) => element("p", { class: "note" }, text)));
+        element(
+          "button",
+          { type: "button", "aria-keyshortcuts": "?", click: showKeys },
+          "Keys",
+          element("kbd", { "aria-hidden": "true" }, "?"),
+        ),
+      ),
+    ),
+    element(
+      "nav",
+      { "aria-label": "Views" },
+      Object.entries(VIEWS).map(([key, label]) => stateLink({ view: key }, { "data-view": key }, label)),
+    ),
+    ...[
+      report.malformed,
+      report.history?.left_out &&
+        `${counted(report.history.left_out, "row")} of history had no room on this page; report.json has them`,
+    ]
+      .filter(Boolean)
+      .map((text) => element("p.note", text)),
+  );
 }
 
 // Light and dark
@@ -81,9 +109,14 @@ const KEYS = [
 
 function showKeys() {
   const dialog = document.getElementById("keys");
-  dialog.replaceChildren(element("h2", { id: "keys-title" }, "Keys"),
-    element("dl", {}, KEYS.map(([key, does]) => element("div", {}, element("dt", {}, element("kbd", {}, key)), element("dd", {}, does)))),
-    element("button", { type: "button", click: () => dialog.close() }, "Close"));
+  dialog.replaceChildren(
+    element("h2", { id: "keys-title" }, "Keys"),
+    element(
+      "dl",
+      KEYS.map(([key, does]) => element("div", element("dt", element("kbd", key)), element("dd", does))),
+    ),
+    element("button", { type: "button", click: () => dialog.close() }, "Close"),
+  );
   dialog.showModal();
 }
 

@@ -6,8 +6,9 @@ const PRESETS = {
   disagreements: {
     label: "Disagreements",
     about: "backends that were asked and judged came out differently",
-    has: (row, columns) => new Set(columns.map((column) => row.cells[column.place].outcome.word)
-      .filter((word) => JUDGED.has(word))).size > 1,
+    has: (row, columns) =>
+      new Set(columns.map((column) => row.cells[column.place].outcome.word).filter((word) => JUDGED.has(word))).size >
+      1,
   },
   odd: {
     label: "Odd one out",
@@ -31,7 +32,7 @@ const PRESETS = {
   },
 };
 
-/** The rows and columns that a state asks for, as groups of an area each; `folded` are the rows that wait to be shown. */
+/** What a state asks for: columns, and rows in groups of an area; those in `calm` wait to be shown. */
 function selection(state) {
   const chosen = report.columns.filter((column) => state.backend.includes(column.backend));
   const columns = chosen.length ? chosen : report.columns;
@@ -41,7 +42,8 @@ function selection(state) {
     (!state.level.length || state.level.includes(row.level)) &&
     (!state.area.length || state.area.includes(row.area)) &&
     (!preset || preset.has(row, columns)) &&
-    (!state.verdict.length || columns.some((column) => state.verdict.includes(row.cells[column.place].outcome.word))) &&
+    (!state.verdict.length ||
+      columns.some((column) => state.verdict.includes(row.cells[column.place].outcome.word))) &&
     words.every((word) => searched(row).includes(word));
   // Whoever looks for rows by name, or for those that conform, has not asked to have them folded away.
   const folds = !words.length && !state.verdict.includes("conforms");
@@ -51,7 +53,13 @@ function selection(state) {
     groups: [...groups].map(([area, rows]) => {
       const calm = folds ? rows.filter((row) => row.calm) : [];
       const open = state.open.includes(area);
-      return { area: report.area(area), rows, calm, open, shown: open ? rows : rows.filter((row) => !calm.includes(row)) };
+      return {
+        area: report.area(area),
+        rows,
+        calm,
+        open,
+        shown: open ? rows : rows.filter((row) => !calm.includes(row)),
+      };
     }),
   };
 }
@@ -64,28 +72,44 @@ function searched(row) {
 /** The view: controls that are built once, and a table that is built anew whenever it shows something else. */
 function matrixView() {
   const filters = filterBar();
-  const count = element("p", { class: "count", role: "status" });
-  const place = element("div", { class: "matrix scroller", tabindex: "-1" });
+  const count = element("p.count", { role: "status" });
+  const place = element("div.matrix.scroller", { tabindex: "-1" });
   // The title of an area stays in sight below the headings, however many lines those take.
   const below = new ResizeObserver(([head]) => place.style.setProperty("--head", `${head.target.offsetHeight}px`));
   return {
     element: [
       overview(),
-      element("section", { "aria-labelledby": "matrix-title" },
-        element("h2", { id: "matrix-title" }, "The matrix"), filters.element, count, place, legend()),
+      element(
+        "section",
+        { "aria-labelledby": "matrix-title" },
+        element("h2", { id: "matrix-title" }, "The matrix"),
+        filters.element,
+        count,
+        place,
+        legend(),
+      ),
     ],
     update(state) {
       filters.update(state);
       const selected = selection(state);
       const total = selected.groups.reduce((sum, group) => sum + group.rows.length, 0);
       const folded = selected.groups.reduce((sum, group) => sum + group.rows.length - group.shown.length, 0);
-      count.textContent = `${counted(total - folded, "scenario")} shown of ${report.rows.length}` +
+      count.textContent =
+        `${counted(total - folded, "scenario")} shown of ${report.rows.length}` +
         (folded ? `, ${folded} where everybody conforms folded away` : "");
       const unfolding = document.activeElement?.dataset.area;
-      place.replaceChildren(total ? grid(selected) : element("p", { class: "note" }, "No scenario is like that. ",
-        element("button", { type: "button", click: () => go(NO_FILTERS) }, "Show all")));
+      place.replaceChildren(
+        total
+          ? grid(selected)
+          : element(
+              "p.note",
+              "No scenario is like that. ",
+              element("button", { type: "button", click: () => go(NO_FILTERS) }, "Show all"),
+            ),
+      );
       place.style.setProperty("--columns", selected.columns.length);
-      if (unfolding) [...place.querySelectorAll(".fold")].find((button) => button.dataset.area === unfolding)?.focus();
+      if (unfolding)
+        [...place.querySelectorAll(".fold")].find((button) => button.dataset.area === unfolding)?.focus();
       below.disconnect();
       if (total) below.observe(place.querySelector("thead"));
     },
@@ -97,25 +121,57 @@ const NO_FILTERS = { verdict: [], level: [], area: [], backend: [], q: "", prese
 // The filters
 
 function filterBar() {
-  const present = report.outcomes.filter((outcome) => report.rows.some((row) => row.cells.some((cell) => cell.outcome === outcome)));
   const search = searchField();
   const parts = [
-    chips("Preset", Object.entries(PRESETS).map(([key, preset]) => ({
-      key, label: preset.label, about: preset.about, number: report.rows.filter((row) => preset.has(row, report.columns)).length,
-    })), (state) => [state.preset], (key) => go({ preset: state.preset === key ? "" : key })),
-    chips("Verdict", present.map((outcome) => ({ key: outcome.word, label: `${outcome.symbol} ${outcome.word}`, about: outcome.meaning })),
-      (state) => state.verdict, (key) => go({ verdict: toggled(state.verdict, key) })),
-    chips("Level", report.levels.map((level) => ({ key: level, label: level })),
-      (state) => state.level, (key) => go({ level: toggled(state.level, key) })),
-    menu("Areas", report.areas.map((area) => ({ key: area.key, label: area.title })),
-      (state) => state.area, (area) => go({ area })),
-    menu("Backends", report.columns.map((column) => ({ key: column.backend, label: column.backend })),
-      (state) => state.backend, (backend) => go({ backend })),
+    chips(
+      "Preset",
+      Object.entries(PRESETS).map(([key, preset]) => ({
+        key,
+        label: preset.label,
+        about: preset.about,
+        number: report.rows.filter((row) => preset.has(row, report.columns)).length,
+      })),
+      (state) => [state.preset],
+      (key) => go({ preset: state.preset === key ? "" : key }),
+    ),
+    chips(
+      "Verdict",
+      presentOutcomes().map((outcome) => ({
+        key: outcome.word,
+        label: `${outcome.symbol} ${outcome.word}`,
+        about: outcome.meaning,
+      })),
+      (state) => state.verdict,
+      (key) => go({ verdict: toggled(state.verdict, key) }),
+    ),
+    chips(
+      "Level",
+      report.levels.map((level) => ({ key: level, label: level })),
+      (state) => state.level,
+      (key) => go({ level: toggled(state.level, key) }),
+    ),
+    menu(
+      "Areas",
+      report.areas.map((area) => ({ key: area.key, label: area.title })),
+      (state) => state.area,
+      (area) => go({ area }),
+    ),
+    menu(
+      "Backends",
+      report.columns.map((column) => ({ key: column.backend, label: column.backend })),
+      (state) => state.backend,
+      (backend) => go({ backend }),
+    ),
   ];
-  const reset = element("button", { type: "button", class: "quiet", click: () => go(NO_FILTERS) }, "Clear all filters");
+  const reset = element("button.quiet", { type: "button", click: () => go(NO_FILTERS) }, "Clear all filters");
   return {
-    element: element("div", { class: "filters", role: "search", "aria-label": "Filter the matrix" },
-      search.element, parts.map((part) => part.element), reset),
+    element: element(
+      "div.filters",
+      { role: "search", "aria-label": "Filter the matrix" },
+      search.element,
+      parts.map((part) => part.element),
+      reset,
+    ),
     update(state) {
       search.update(state);
       for (const part of parts) part.update(state);
@@ -131,10 +187,18 @@ function searchField() {
     clearTimeout(waiting);
     waiting = setTimeout(() => go({ q: input.value.trim() }, { replace: true }), 200);
   };
-  const input = element("input", { type: "search", id: "search", placeholder: "Search scenarios", "aria-label": "Search scenarios",
-    "aria-keyshortcuts": "/", autocomplete: "off", spellcheck: "false", input: typed });
+  const input = element("input", {
+    type: "search",
+    id: "search",
+    placeholder: "Search scenarios",
+    "aria-label": "Search scenarios",
+    "aria-keyshortcuts": "/",
+    autocomplete: "off",
+    spellcheck: "false",
+    input: typed,
+  });
   return {
-    element: element("div", { class: "search" }, input, element("kbd", { "aria-hidden": "true" }, "/")),
+    element: element("div.search", input, element("kbd", { "aria-hidden": "true" }, "/")),
     update(state) {
       if (document.activeElement !== input) input.value = state.q;
     },
@@ -143,12 +207,25 @@ function searchField() {
 
 /** Buttons that are pressed or not. */
 function chips(label, choices, pressed, press) {
-  const buttons = choices.map((choice) => element("button", { type: "button", class: "chip", title: choice.about, click: () => press(choice.key) },
-    choice.label, choice.number === undefined ? null : element("span", { class: "number" }, ` ${choice.number}`)));
+  const buttons = choices.map((choice) =>
+    element(
+      "button.chip",
+      { type: "button", title: choice.about, click: () => press(choice.key) },
+      choice.label,
+      choice.number === undefined ? null : element("span.number", ` ${choice.number}`),
+    ),
+  );
   return {
-    element: element("div", { class: "chips", role: "group", "aria-label": label }, element("span", { class: "label", "aria-hidden": "true" }, label), buttons),
+    element: element(
+      "div.chips",
+      { role: "group", "aria-label": label },
+      element("span.label", { "aria-hidden": "true" }, label),
+      buttons,
+    ),
     update(state) {
-      buttons.forEach((button, place) => button.setAttribute("aria-pressed", pressed(state).includes(choices[place].key)));
+      buttons.forEach((button, place) =>
+        button.setAttribute("aria-pressed", pressed(state).includes(choices[place].key)),
+      );
     },
   };
 }
@@ -157,13 +234,24 @@ function chips(label, choices, pressed, press) {
 function menu(label, choices, ticked, choose) {
   const boxes = choices.map((choice) => element("input", { type: "checkbox", value: choice.key }));
   const changed = () => choose(boxes.filter((box) => box.checked).map((box) => box.value));
-  const summary = element("summary", {}, label);
-  const details = element("details", { class: "menu", change: changed, keydown: (event) => {
-    if (event.key !== "Escape" || !details.open) return;
-    details.open = false;
-    summary.focus();
-  } }, summary, element("fieldset", {}, element("legend", { class: "unseen" }, label),
-    choices.map((choice, place) => element("label", {}, boxes[place], ` ${choice.label}`))));
+  const summary = element("summary", label);
+  const details = element(
+    "details.menu",
+    {
+      change: changed,
+      keydown: (event) => {
+        if (event.key !== "Escape" || !details.open) return;
+        details.open = false;
+        summary.focus();
+      },
+    },
+    summary,
+    element(
+      "fieldset",
+      element("legend.unseen", label),
+      choices.map((choice, place) => element("label", boxes[place], ` ${choice.label}`)),
+    ),
+  );
   document.addEventListener("click", (event) => {
     if (!details.contains(event.target)) details.open = false;
   });
@@ -182,12 +270,20 @@ function menu(label, choices, ticked, choose) {
 function grid({ columns, groups }) {
   const stripes = columns.map(() => element("col"));
   const headings = columns.map(heading);
-  const body = groups.map((group) => element("tbody", {}, groupRow(group, columns.length + 1),
-    group.shown.map((row) => gridRow(row, columns))));
-  const made = element("table", { role: "grid", "aria-label": "Scenarios by backend", keydown: moveInGrid, click: openCell },
-    element("colgroup", {}, element("col"), stripes),
-    element("thead", {}, element("tr", {}, element("th", { scope: "col", class: "corner" }, "Scenario"), headings)),
-    body);
+  const body = groups.map((group) =>
+    element(
+      "tbody",
+      groupRow(group, columns.length + 1),
+      group.shown.map((row) => gridRow(row, columns)),
+    ),
+  );
+  const made = element(
+    "table",
+    { role: "grid", "aria-label": "Scenarios by backend", keydown: moveInGrid, click: openCell },
+    element("colgroup", element("col"), stripes),
+    element("thead", element("tr", element("th", { scope: "col", class: "corner" }, "Scenario"), headings)),
+    body,
+  );
   const first = made.querySelector("td");
   if (first) first.tabIndex = 0;
 
@@ -204,49 +300,93 @@ function grid({ columns, groups }) {
 
 function heading(column) {
   const [, name, rest] = column.backend.match(/^([^@(]*)(.*)$/s);
-  return element("th", { scope: "col", class: "backend" },
-    stateLink({ view: "brokers", broker: column.backend }, {},
-      element("span", { class: "name" }, name), rest && element("span", { class: "version" }, rest)),
-    column.oracle && element("span", { class: "remark" }, "oracle"),
-    column.status !== "complete" && element("span", { class: "remark warning", title: column.reasons.join("\n") },
-      `${column.status === "not run" ? report.outcome("not run").symbol : "…"} ${column.status}`,
-      column.reasons.length ? `: ${column.reasons.join("; ")}` : ""));
+  return element(
+    "th",
+    { scope: "col", class: "backend" },
+    stateLink(
+      { view: "brokers", broker: column.backend },
+      {},
+      element("span.name", name),
+      rest && element("span.version", rest),
+    ),
+    column.oracle && element("span.remark", "oracle"),
+    column.status !== "complete" &&
+      element(
+        "span.remark.warning",
+        { title: column.reasons.join("\n") },
+        `${column.status === "not run" ? report.outcome("not run").symbol : "…"} ${column.status}`,
+        column.reasons.length ? `: ${column.reasons.join("; ")}` : "",
+      ),
+  );
 }
 
 function groupRow(group, width) {
   const { area, rows, calm, open } = group;
-  const fold = calm.length && element("button", { type: "button", class: "fold", "data-area": area.key, "aria-expanded": String(open), click: () => go({ open: toggled(state.open, area.key) }) },
-    element("span", { "aria-hidden": "true" }, report.outcome("conforms").symbol),
-    ` ${calm.length === rows.length ? "all " : ""}${calm.length} conform everywhere `,
-    element("span", { class: "action" }, open ? "fold" : "show"));
-  return element("tr", { class: "group" }, element("th", { colspan: width, scope: "colgroup" },
-    element("div", { class: "pinned" }, element("span", { class: "title" }, area.title),
-      element("span", { class: "number" }, counted(rows.length, "scenario")), fold || null)));
+  const fold =
+    calm.length &&
+    element(
+      "button.fold",
+      {
+        type: "button",
+        "data-area": area.key,
+        "aria-expanded": String(open),
+        click: () => go({ open: toggled(state.open, area.key) }),
+      },
+      element("span", { "aria-hidden": "true" }, report.outcome("conforms").symbol),
+      ` ${calm.length === rows.length ? "all " : ""}${calm.length} conform everywhere `,
+      element("span.action", open ? "fold" : "show"),
+    );
+  return element(
+    "tr.group",
+    element(
+      "th",
+      { colspan: width, scope: "colgroup" },
+      element(
+        "div.pinned",
+        element("span.title", area.title),
+        element("span.number", counted(rows.length, "scenario")),
+        fold || null,
+      ),
+    ),
+  );
 }
 
 function gridRow(row, columns) {
-  return element("tr", {},
-    element("th", { scope: "row" },
-      element("span", { class: "scenario" }, row.scenario), " ",
+  return element(
+    "tr",
+    element(
+      "th",
+      { scope: "row" },
+      element("span.scenario", row.scenario),
+      " ",
       element("span", { class: `level ${row.level}` }, row.level),
-      row.disputed && element("span", { class: "remark warning" }, "disputed"),
-      element("span", { class: "title" }, row.title)),
-    columns.map((column) => gridCell(row, column)));
+      row.disputed && element("span.remark.warning", "disputed"),
+      element("span.title", row.title),
+    ),
+    columns.map((column) => gridCell(row, column)),
+  );
 }
 
 function gridCell(row, column) {
-  const { outcome, agreeing, checks } = row.cells[column.place];
+  const { outcome } = row.cells[column.place];
   const notes = remarks(row, column);
-  return element("td", { class: outcome.key, tabindex: "-1", "data-scenario": row.scenario, "data-backend": column.backend },
-    element("span", { "aria-hidden": "true" }, outcome.symbol), ` ${outcome.word}`, agreeing < checks ? ` ${agreeing}/${checks}` : "",
-    notes.length ? element("small", {}, notes.join(", ")) : null);
+  return element(
+    "td",
+    { class: outcome.key, tabindex: "-1", "data-scenario": row.scenario, "data-backend": column.backend },
+    element("span", { "aria-hidden": "true" }, outcome.symbol),
+    ` ${outcome.word}`,
+    shareText(row.cells[column.place]),
+    notes.length ? element("small", notes.join(", ")) : null,
+  );
 }
 
 /** What is to be said of a cell beside its outcome. */
 function remarks(row, column) {
   const change = row.changes.find((each) => each.column === column.place);
   const flake = row.flakes.find((each) => each.column === column.place);
-  return [change?.outcome, flake && `flaky ${percent(flake.rate)}`, row.odd.includes(column.place) && "alone"].filter(Boolean);
+  return [change?.outcome, flake && `flaky ${percent(flake.rate)}`, row.odd.includes(column.place) && "alone"].filter(
+    Boolean,
+  );
 }
 
 function openCell(event) {
@@ -290,14 +430,40 @@ function focusCell(cell) {
 
 /** The cell of the table that a state's drawer is about, if it is shown. */
 function shownCell({ scenario, backend }) {
-  return [...document.querySelectorAll("table[role=grid] td")].find((cell) =>
-    cell.dataset.scenario === scenario && cell.dataset.backend === backend);
+  return [...document.querySelectorAll("table[role=grid] td")].find(
+    (cell) => cell.dataset.scenario === scenario && cell.dataset.backend === backend,
+  );
 }
 
 function legend() {
-  const present = report.outcomes.filter((outcome) => report.rows.some((row) => row.cells.some((cell) => cell.outcome === outcome)));
-  return element("details", { class: "legend", open: true }, element("summary", {}, "What the words mean"),
-    element("dl", {}, present.map((outcome) => element("div", {}, element("dt", {}, outcomeMark(outcome)), element("dd", {}, outcome.meaning))),
-      element("div", {}, element("dt", {}, "1/3"), element("dd", {}, report.counts)),
-      element("div", {}, element("dt", {}, "disputed"), element("dd", {}, report.disputed))));
+  const entries = [
+    ...presentOutcomes().map((outcome) => [outcomeMark(outcome), outcome.meaning]),
+    ["1/3", report.counts],
+    ["disputed", report.disputed],
+  ];
+  const { checks, exchanges } = report.left_out;
+  const leftOut = [
+    checks && counted(checks, "check"),
+    exchanges && `the exchanges of ${counted(exchanges, "check")}`,
+  ];
+  return element(
+    "details.legend",
+    { open: true },
+    element("summary", "What the words mean"),
+    element(
+      "dl",
+      entries.map(([word, meaning]) => pair(word, meaning)),
+    ),
+    (checks || exchanges) > 0 &&
+      element(
+        "p.aside",
+        `No room on this page for ${leftOut.filter(Boolean).join(" and ")}; the result files have them.`,
+      ),
+  );
+}
+
+/** The outcomes that this report has, worst first. */
+function presentOutcomes() {
+  const seen = new Set(report.rows.flatMap((row) => row.cells.map((cell) => cell.outcome)));
+  return report.outcomes.filter((outcome) => seen.has(outcome));
 }

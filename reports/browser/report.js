@@ -2,8 +2,23 @@
 // The data that the page carries, under the names that the rest of the page uses. Only read, never changed.
 
 /** The fields of a check and of an exchange, in the order of `reports/embedded.py`. */
-const CHECK_FIELDS = ["id", "revision", "outcome", "legal", "reason", "asked", "accepted", "observed", "sources",
-  "test", "ms", "oracle", "oracleObserved", "exchanged", "exchanges"];
+const CHECK_FIELDS = [
+  "id",
+  "revision",
+  "outcome",
+  "legal",
+  "reason",
+  "asked",
+  "accepted",
+  "observed",
+  "sources",
+  "test",
+  "ms",
+  "oracle",
+  "oracleObserved",
+  "exchanged",
+  "exchanges",
+];
 const EXCHANGE_FIELDS = ["api", "version", "node", "ms", "request", "response"];
 
 /** What an answer must be for it to count when backends are compared: the others were not asked, or not judged. */
@@ -12,8 +27,17 @@ const JUDGED = new Set(["conforms", "deviates", "unsupported"]);
 const report = read(JSON.parse(document.getElementById("data").textContent));
 
 function read(data) {
-  const outcomes = data.outcomes.map(([word, symbol, meaning]) => ({ word, symbol, meaning, key: word.replace(" ", "-") }));
-  const columns = data.columns.map((column, place) => ({ ...column, place, family: column.backend.split(/[@(]/)[0] }));
+  const outcomes = data.outcomes.map(([word, symbol, meaning]) => ({
+    word,
+    symbol,
+    meaning,
+    key: word.replace(" ", "-"),
+  }));
+  const columns = data.columns.map((column, place) => ({
+    ...column,
+    place,
+    family: column.backend.split(/[@(]/)[0],
+  }));
   const areas = data.areas.map(([key, title]) => ({ key, title }));
   const order = new Map(areas.map((area, place) => [area.key, place]));
   const rows = data.rows.map((row, place) => ({
@@ -29,8 +53,14 @@ function read(data) {
     row.flakes = history?.flakesOf.get(row.scenario) ?? [];
     row.odd = row.alike.filter((group) => group.odd).flatMap((group) => group.members);
     // A column that did not run says so in its heading; it cannot keep every row from folding away.
-    row.calm = !row.changes.length && !row.flakes.length && row.cells.every((cell, place) =>
-      cell.outcome.word === "conforms" || (cell.outcome.word === "not run" && columns[place].status === "not run"));
+    row.calm =
+      !row.changes.length &&
+      !row.flakes.length &&
+      row.cells.every(
+        (cell, place) =>
+          cell.outcome.word === "conforms" ||
+          (cell.outcome.word === "not run" && columns[place].status === "not run"),
+      );
   }
   return {
     ...data,
@@ -43,7 +73,8 @@ function read(data) {
     column: (backend) => columns.find((column) => column.backend === backend),
     row: (scenario) => byScenario.get(scenario),
     area: (key) => areas[order.get(key)],
-    checks: (row, column) => (data.checks[row.place]?.[column.place] ?? []).map((check) => readCheck(check, data, outcomes)),
+    checks: (row, column) =>
+      (data.checks[row.place]?.[column.place] ?? []).map((check) => readCheck(check, data, outcomes)),
   };
 }
 
@@ -67,7 +98,10 @@ function readHistory(history, columns, byScenario) {
   // A build that is not shown any more may have flaked; the cell is about the one that is.
   const current = history.flakes.filter((flake) => columns[places.get(flake.backend)]?.build === flake.build);
   const changes = history.changes.map((change) => ({
-    ...change, scenario: scenario(change.check), column: places.get(change.backend), row: byScenario.get(scenario(change.check)),
+    ...change,
+    scenario: scenario(change.check),
+    column: places.get(change.backend),
+    row: byScenario.get(scenario(change.check)),
   }));
   const flakes = current.map((flake) => ({ ...flake, column: places.get(flake.backend) }));
   return {

@@ -1,7 +1,13 @@
 "use strict";
 // What the reader sees, as the part of the address after #: a link shows the same, and Back goes back.
 
-const VIEWS = { matrix: "By scenario", brokers: "By broker", profiles: "By profile", alike: "Who answers alike", trends: "Trends" };
+const VIEWS = {
+  matrix: "By scenario",
+  brokers: "By broker",
+  profiles: "By profile",
+  alike: "Who answers alike",
+  trends: "Trends",
+};
 
 const LISTS = ["verdict", "level", "area", "backend", "open"];
 const TEXTS = ["q", "preset", "broker", "profile"];

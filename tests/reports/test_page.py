@@ -240,6 +240,9 @@ def test_the_baseline_entry_of_a_cell_is_one_that_the_suite_accepts(open_page: O
     assert known == (baselines.Known("deviates", ("latest.moves:latest",), "offset is 3 instead of 5"),)
     whole = open_page("#cell=tier.local&on=mock").get_by_label("Baseline entry").inner_text()
     assert tomllib.loads(whole)["known"][0]["ids"] == ["tier.local"]
+    flaky = open_page("#cell=latest.flakes&on=mock").get_by_label("Baseline entry").inner_text()
+    assert baselines.parse(f'backend = "mock"\n\n{flaky}').known[0].ids == ("latest.flakes:latest",)
+    assert open_page("#cell=latest.flakes&on=broker%401.2").get_by_label("Baseline entry").count() == 0
 
 
 def test_what_is_to_be_taken_away_can_be_copied(open_page: Open) -> None:
