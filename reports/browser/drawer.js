@@ -212,7 +212,7 @@ function cellHistory(row, column) {
   if (![sightings, changes, seen, flakes].some((each) => each.length)) {
     return element(
       "p",
-      `Always answered alike, and never wrongly, in ${counted(nights, "night")} of ${column.backend} that history shows.`,
+      `Always answered alike, and never wrongly, in the ${counted(nights, "night")} of this backend in history.`,
     );
   }
   return [
