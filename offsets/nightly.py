@@ -51,7 +51,7 @@ def ten_lines(built: Report, place: str) -> list[str]:
     foot = [
         f"Safe: {safe} of {len(built.profiles)} pairs of backend and profile.",
         f"Flaky: {len(built.history.flakes)}. Malformed lines: {built.matrix.malformed}.",
-        f"Read on: {place}/summary.md",
+        f"Read on: {place}/index.html",
     ]
     broke = [
         f"{change.outcome}: {clean(change.backend, NAME_LENGTH)} {text}"

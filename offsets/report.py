@@ -9,11 +9,11 @@ from pathlib import Path
 
 from backends.java_runtime import find_java
 from backends.user_cache import SetupError
-from conformance import baselines, profiles
+from conformance import baselines, catalogue, profiles
 from conformance.baselines import Baseline
 from offsets.check import read_baseline
 from offsets.exits import CommandFailed, Exit
-from reports import job, terminal
+from reports import job, page, terminal
 from reports.model import NOT_RUN, Change, Column, Matrix, Report
 from reports.session import JavaDidNotStart
 
@@ -32,10 +32,12 @@ def build(results: Sequence[str], out: str, master: str, history: str | None, kn
     """Fold, keep and write. `known` is a directory of baselines, if any: what they list is no news."""
     listed = [read_baseline(str(file)) for file in sorted(Path(known).glob("*.toml"))] if known else []
     rules = {str(profile): profile.rules for profile in profiles.newest()}
+    titles = page.Titles(catalogue.families(), {str(profile): profile.about for profile in profiles.newest()})
     try:
-        files = job.result_files(results)
+        found = job.result_files(results)
         print("Folding the results into the matrix with Spark", file=sys.stderr)
-        return job.build(files, out, master, str(find_java().home), history, rules, partial(_expected, listed))
+        java_home = str(find_java().home)
+        return job.build(found, out, master, java_home, history, rules, partial(_expected, listed), titles)
     except (SetupError, JavaDidNotStart, job.NothingToReport, job.LinesUnaccounted, OSError) as error:
         raise CommandFailed(str(error)) from error
 

@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from reports import badges, ingest, junit, markdown, matrix, nightly, published, summary
+from reports import badges, ingest, junit, markdown, matrix, nightly, page, published, summary
 from reports.archive import Archive
+from reports.details import CheckDetail, details, shown_checks
 from reports.history import KEY, checks, fingerprints, nights
 from reports.model import LEVELS, Cell, Column, Deviation, Fingerprint, Matrix, Report, Row, Tally
 from reports.profiles import verdicts
@@ -26,7 +27,7 @@ from reports.session import spark_session
 from reports.storage import Storage
 
 # What a report consists of, beside a badge per backend and profile.
-FILES = ("matrix.md", "matrix.json", "report.json", "summary.md", "junit.xml")
+FILES = ("index.html", "matrix.md", "matrix.json", "report.json", "summary.md", "junit.xml")
 
 
 class NothingToReport(Exception):
@@ -45,13 +46,14 @@ def build(
     history: str | None = None,
     profiles: Mapping[str, Sequence[str]] | None = None,
     expected: nightly.Expected = lambda _change, _column: False,
+    titles: page.Titles = page.NO_TITLES,
 ) -> Report:
     """Fold result files into a report under out/report, and return it.
 
     `paths` are files, or directories that stand for their *.ndjson. `out` and `history` are directories, by path
     or by a URI that Spark can write to. With `history`, the files are added to it and the report tells what changed
     since the last good night, but for what is `expected`. `profiles` are names with the scenarios that each asks
-    for. Malformed lines never
+    for; `titles` are what the page calls areas and profiles. Malformed lines never
     stop a report: they are kept in malformed.ndjson, each with its file and what is wrong with it.
     """
     lines_in = {file: _count_lines(file) for file in result_files(paths)}
@@ -64,12 +66,15 @@ def build(
     told = nightly.take_in(Archive(spark, history), parsed, folded, result, expected) if history else None
     report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
     kept = _kept_lines(ingest.malformed(parsed).collect()) if result.malformed else None
-    _write(Storage(spark, out), report, kept)
+    _write(Storage(spark, out), report, details(folded["check"]), titles, kept)
     return report
 
 
-def _write(place: Storage, report: Report, malformed: str | None) -> None:
+def _write(
+    place: Storage, report: Report, checks: Sequence[CheckDetail], titles: page.Titles, malformed: str | None
+) -> None:
     texts = (
+        page.render(report, checks, titles),
         markdown.render(report.matrix),
         json.dumps(asdict(report.matrix), indent=1, ensure_ascii=False) + "\n",
         published.render(report),
@@ -117,6 +122,7 @@ def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
         "cell": grid,
         "tally": matrix.tallies(grid),
         "deviation": matrix.deviations(attempts, runs, columns),
+        "check": shown_checks(lines, columns, matrix.oracle_answers(attempts, runs)),
         "fingerprint": fingerprints(attempts, columns),
         "night": nights(lines, checks(lines)),
         "file": lines.select("file", *KEY).distinct(),

@@ -124,16 +124,13 @@ def tallies(grid: DataFrame) -> DataFrame:
     return grid.groupBy("family", "level", "backend").agg(F.count("*").alias("scenarios"), counts("outcome", OUTCOMES))
 
 
-def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> DataFrame:
-    """Every check that deviates in the column shown, beside what Apache Kafka answered in the same run.
+def oracle_answers(attempts: DataFrame, runs: DataFrame) -> DataFrame:
+    """What Apache Kafka answered in each run, as (run_id, check, oracle_backend, oracle_observed).
 
     Of several Apache Kafkas in that run the newest version that gave an answer speaks; none may have.
     """
-    deviating = attempts.filter(F.col("verdict") == "deviates").join(
-        columns.select("run_id", "backend", "oracle"), ["run_id", "backend"]
-    )
     oracles = runs.filter("oracle").select("run_id", "backend", "backend_version")
-    answers = (
+    return (
         attempts.filter(F.col("observed").isNotNull())
         .join(oracles, ["run_id", "backend"])
         .groupBy("run_id", "check")
@@ -145,7 +142,14 @@ def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> Data
         )
         .select("run_id", "check", "answer.*")
     )
-    return deviating.join(answers, ["run_id", "check"], "left").select(
+
+
+def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> DataFrame:
+    """Every check that deviates in the column shown, beside what Apache Kafka answered in the same run."""
+    deviating = attempts.filter(F.col("verdict") == "deviates").join(
+        columns.select("run_id", "backend", "oracle"), ["run_id", "backend"]
+    )
+    return deviating.join(oracle_answers(attempts, runs), ["run_id", "check"], "left").select(
         "run_id",
         "backend",
         "oracle",

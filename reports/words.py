@@ -157,11 +157,16 @@ def deviation_fields(deviation: Deviation) -> list[tuple[str, str]]:
 
 def answer_text(stored: str) -> str:
     """One answer, or several that are accepted, as a result line stores them, in words."""
+    return " or ".join(answer_texts(stored))
+
+
+def answer_texts(stored: str) -> list[str]:
+    """The same, each answer by itself."""
     try:
         value = json.loads(stored)
     except ValueError:
-        return stored
-    return " or ".join(map(_one_answer, value)) if isinstance(value, list) else _one_answer(value)
+        return [stored]
+    return list(map(_one_answer, value if isinstance(value, list) else [value]))
 
 
 def _one_answer(answer: object) -> str:

@@ -54,7 +54,7 @@ def test_a_person_is_told_in_ten_lines_at_most(number: int) -> None:
     assert len(lines) <= LINES
     assert lines[0] == "Night of run-2: 1 of 10 backends ran."
     assert lines[1].startswith("NOT RUN b1: no image")
-    assert lines[-1] == "Read on: out/report/summary.md"
+    assert lines[-1] == "Read on: out/report/index.html"
     assert all(line.isprintable() for line in lines)
     assert bool([line for line in lines if line.startswith("regression: b0 latest.a:0")]) == bool(number)
 
