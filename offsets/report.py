@@ -29,8 +29,8 @@ def perform(results: Sequence[str], out: str, master: str, history: str | None, 
 
 
 def build(results: Sequence[str], out: str, master: str, history: str | None, known: str) -> Report:
-    """Fold, keep and write. `known` is a directory of baselines: what they list is no news."""
-    listed = [read_baseline(str(file)) for file in sorted(Path(known).glob("*.toml"))]
+    """Fold, keep and write. `known` is a directory of baselines, if any: what they list is no news."""
+    listed = [read_baseline(str(file)) for file in sorted(Path(known).glob("*.toml"))] if known else []
     rules = {str(profile): profile.rules for profile in profiles.newest()}
     try:
         files = job.result_files(results)
