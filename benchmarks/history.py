@@ -31,7 +31,7 @@ from backends.java_runtime import find_java
 from reports import history, job
 from reports.archive import CHECKS, Archive
 from reports.model import VERDICTS
-from reports.session import spark_session
+from reports.session import LARGE_BYTES, spark_session
 
 BACKENDS = 10
 NIGHTS = 730
@@ -238,7 +238,7 @@ def _duckdb(query: str) -> int:
 
 
 def _large_session() -> SparkSession:
-    return spark_session(java_home=str(find_java().home), large=True)
+    return spark_session(java_home=str(find_java().home), input_bytes=LARGE_BYTES)
 
 
 STEPS: dict[str, Callable[[argparse.Namespace], int]] = {
