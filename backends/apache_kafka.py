@@ -11,8 +11,10 @@ import os
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
+from backends.clocks import with_clock
 from backends.java_runtime import find_java
 from backends.kafka_jars import kafka_classpath
 from backends.processes import (
@@ -112,6 +114,7 @@ class ApacheKafka(RunningBackend):
         self._workspace: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._booted = False
+        self._clock: Mapping[str, str] = {}
         if self.kafka_release <= LAST_WITH_SLOW_FIRST_TICK:
             self.patience_seconds = 60.0
 
@@ -176,6 +179,10 @@ class ApacheKafka(RunningBackend):
     def resume(self) -> None:
         self._signal(signal.SIGCONT)
 
+    def step_clock(self, seconds: int) -> None:
+        self._clock = with_clock(seconds)
+        self.restart()
+
     def _signal(self, kind: signal.Signals) -> None:
         if self._process is None or self._process.poll() is not None:
             raise FaultNotApplied(f"{self.backend.column} has ended, so it cannot be sent {kind.name}")
@@ -194,7 +201,7 @@ class ApacheKafka(RunningBackend):
             "kafka.Kafka",
             str(self._workspace / "server.properties"),
         ]
-        process = self._process = start_process(command, log)
+        process = self._process = start_process(command, log, self._clock)
 
         def death() -> str | None:
             code = process.poll()

@@ -1,8 +1,8 @@
 """Brokers in containers, started by testcontainers: one per run, whatever the number of workers.
 
 The host port is chosen before the start and stays for life, because the broker advertises it and an ephemeral one
-moves when a container is restarted. Ports are published on loopback only. Data lives in the container, survives a
-restart and a kill, and goes with it.
+moves when a container is restarted. Ports are published on loopback only. Data survives a restart and a kill, and goes
+with the container.
 """
 
 from __future__ import annotations
@@ -41,6 +41,15 @@ LOG_LINES = 5
 
 TAKEN = ("port is already allocated", "address already in use")
 """How engines say that somebody has the port."""
+
+DISK_MEGABYTES = 256
+"""The disk of a broker whose recipe has one, in memory: a run of the suites writes a tenth of that."""
+
+FILLER = "filler"
+"""The file that fills it."""
+
+FOREVER = "2147483647"
+"""Seconds. Not every `sleep` knows infinity."""
 
 CONFLUENT_TO_APACHE = 4
 """Confluent Platform 7.x is Apache Kafka 3.x and 8.x is 4.x, with the same minor version."""
@@ -101,7 +110,7 @@ class Container(RunningBackend):
             state["users"].append(os.getpid())
             self._joined = True
             self._id, self._port = str(state["container"]), int(state["port"])
-            self._build = str(state["build"])
+            self._build, self._keeper, self._disk = str(state["build"]), str(state["keeper"]), str(state["disk"])
             self.facts  # noqa: B018 - asked now, while nobody hurts it, and remembered
 
     def stop(self) -> None:
@@ -154,13 +163,22 @@ class Container(RunningBackend):
         # The broker's own first: without it there is no use in pulling the others.
         digests = {part.image: engine.image_identity(client, part.image) for part in reversed(parts)}
         network = Network(docker_network_kw={"labels": marks}).create() if recipe.before else None
+        keeper = _keeper_of_a_disk(client, recipe, marks) if recipe.disk else None
         for part in parts:
             container = _prepared(part, self._port, marks, network, recipe.secrets)
+            if keeper and part is recipe.broker:
+                container.with_kwargs(**container._kwargs, volumes_from=[keeper.id])
             container.start()
         broker = container.get_wrapped_container()
         self._await_ready(broker, recipe)
         images = ", ".join(f"{image} {digest}" for image, digest in digests.items())
-        return {"container": broker.id, "port": self._port, "build": f"image {images}"}
+        return {
+            "container": broker.id,
+            "port": self._port,
+            "build": f"image {images}",
+            "keeper": keeper.id if keeper else "",
+            "disk": recipe.disk,
+        }
 
     def _await_ready(self, broker: Any, recipe: Recipe | None = None) -> None:
         def death() -> str | None:
@@ -209,6 +227,24 @@ class Container(RunningBackend):
                 aliases = cable.get("Aliases") if name != "bridge" else None
                 broker.client.networks.get(name).connect(broker, aliases=aliases)
 
+    def fill_disk(self) -> None:
+        said = self._in_keeper(f"dd if=/dev/zero of={self._disk}/{FILLER} bs=4k count={DISK_MEGABYTES}k", "filled")
+        if "No space left" not in said:
+            raise FaultNotApplied(f"{self.backend.column} still has room on its disk: {said}")
+
+    def free_disk(self) -> None:
+        self._in_keeper(f"rm -f {self._disk}/{FILLER}", "freed")
+
+    def _in_keeper(self, command: str, done: str) -> str:
+        """Run a command where the disk is; the broker itself may have ended."""
+        assert self._client is not None
+        try:
+            keeper = self._client.containers.get(self._keeper)
+            said: bytes = keeper.exec_run(["sh", "-c", command]).output
+        except (DockerException, OSError) as error:
+            raise FaultNotApplied(f"the disk of {self.backend.column} could not be {done}: {error}") from error
+        return " ".join(said.decode(errors="replace").split())
+
     @contextlib.contextmanager
     def _lever(self, done: str) -> Iterator[Any]:
         assert self._client is not None
@@ -223,6 +259,21 @@ def _require(recipe: Recipe) -> None:
     missing = [name for name in recipe.secrets if not os.environ.get(name)]
     if missing:
         raise DidNotStart(f"it needs {', '.join(missing)} in the environment: export them and run again")
+
+
+def _keeper_of_a_disk(client: Engine, recipe: Recipe, marks: dict[str, str]) -> Any:
+    """A container that does nothing but have the disk, which lives in memory as long as somebody has it."""
+    size = {"type": "tmpfs", "device": "tmpfs", "o": f"size={DISK_MEGABYTES}m,mode=1777"}
+    disk = client.volumes.create(driver="local", driver_opts=size, labels=marks)
+    return client.containers.run(
+        recipe.broker.image,
+        [FOREVER],
+        entrypoint=["sleep"],
+        volumes=[f"{disk.name}:{recipe.disk}"],
+        labels=marks,
+        network_mode="none",
+        detach=True,
+    )
 
 
 def _prepared(

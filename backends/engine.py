@@ -1,7 +1,7 @@
 """The Docker engine: how to reach it, whether an image is at hand, and what carries this project's mark there.
 
-Every container and network of ours is labelled with its run, its owner and the owner's machine, so that a later run
-can remove what a killed one left, and nothing else.
+Every container, network and volume of ours is labelled with its run, its owner and the owner's machine, so that a
+later run can remove what a killed one left, and nothing else.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ def labels(session: Session, column: str) -> dict[str, str]:
 
 
 def sweep(client: Engine) -> None:
-    """Remove the containers and networks of runs of this machine that are no more."""
+    """Remove the containers, networks and volumes of runs of this machine that are no more."""
     _remove(client, {HOST_LABEL: socket.gethostname()}, _abandoned)
 
 
 def remove_all_of(client: Engine, session: Session, column: str = "") -> None:
-    """Remove every container and network of a run, or of one column of it, whoever of the run started them."""
+    """Remove everything of a run in the engine, or of one column of it, whoever of the run started it."""
     _remove(client, {RUN_LABEL: session.id} | ({COLUMN_LABEL: column} if column else {}), lambda _: True)
 
 
@@ -125,6 +125,10 @@ def _remove(client: Engine, marks: Mapping[str, str], wanted: Callable[[Mapping[
         if wanted(network.attrs.get("Labels") or {}):
             with contextlib.suppress(APIError):
                 network.remove()
+    for volume in client.volumes.list(filters=marked):
+        if wanted(volume.attrs.get("Labels") or {}):
+            with contextlib.suppress(APIError):
+                volume.remove()
 
 
 def _abandoned(marks: Mapping[str, str]) -> bool:

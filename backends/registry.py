@@ -24,11 +24,13 @@ CAPABILITIES = frozenset(
         "clock",
         "pause",
         "network-cut",
+        "clock-step",
+        "disk-full",
     }
 )
 """What a scenario may need beyond a broker that accepts records and answers ListOffsets."""
 
-LEVERS = frozenset({"restart", "pause", "network-cut"})
+LEVERS = frozenset({"restart", "pause", "network-cut", "clock-step", "disk-full"})
 """Capabilities that are what the suite can do to the broker: only for one that it started."""
 
 

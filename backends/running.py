@@ -87,6 +87,17 @@ class RunningBackend(ABC):
         """Connect a broker again that was cut off, at the same address."""
         raise FaultNotApplied(f"{self.backend.column} cannot be cut off from here")
 
+    def step_clock(self, seconds: int) -> None:  # noqa: ARG002
+        """Move the broker's clock this far from the true one, or back to it with 0. It may be started anew for that."""
+        raise FaultNotApplied(f"{self.backend.column} has no clock that could be moved from here")
+
+    def fill_disk(self) -> None:
+        raise FaultNotApplied(f"{self.backend.column} has no disk that could be filled from here")
+
+    def free_disk(self) -> None:
+        """Make room again. A broker that ended meanwhile stays down until it is restarted."""
+        raise FaultNotApplied(f"{self.backend.column} has no disk that could be filled from here")
+
     def turn(self, *, alone: bool) -> contextlib.AbstractContextManager[None]:  # noqa: ARG002
         """Held for as long as a story lasts; `alone` for one that pulls a lever. A broker of one process needs none."""
         return contextlib.nullcontext()

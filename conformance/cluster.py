@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -540,31 +540,89 @@ class Cluster:
 
     # -- groups
 
-    def committed_offset(self, group: str, topic: str, partition: int) -> Observation:
-        """What a group committed for a partition: error and committed_offset, from the group's coordinator."""
+    def commit_offset(
+        self, group: str, topic: str, partition: int, offset: int, *, leader_epoch: int = -1, metadata: str = ""
+    ) -> Observation:
+        """Commit an offset for a group without members, as a client does that assigns partitions by itself."""
 
-        def look() -> Observation:
-            node = self._coordinator(group, key_type=0)
-            if node is None:
-                return Observation({"error": COORDINATOR_NOT_AVAILABLE})
-            topics = [{"name": topic, "partition_indexes": (partition,)}]
+        def look(node: str) -> Observation:
+            committed = {
+                "partition_index": partition,
+                "committed_offset": offset,
+                "committed_leader_epoch": leader_epoch,
+                "committed_metadata": metadata,
+            }
             answer = self.ask(
-                "offset_fetch",
-                version=self.highest("offset_fetch", up_to=9),  # later ones use topic ids
+                "offset_commit",
+                version=self.highest("offset_commit", up_to=9),  # later ones use topic ids
                 node=node,
                 group_id=group,
-                topics=topics,
-                groups=[{"group_id": group, "topics": topics}],
-                require_stable=False,
+                generation_id_or_member_epoch=-1,
+                member_id="",
+                group_instance_id=None,
+                retention_time=timedelta(milliseconds=-1),
+                topics=[{"name": topic, "partitions": [committed]}],
             )
-            told = sole(answer.groups, "offset_fetch") if hasattr(answer, "groups") else answer
+            entry = sole(sole(answer.topics, "offset_commit").partitions, "offset_commit")
+            return Observation({"error": int(entry.error_code)})
+
+        return self._from_coordinator(group, look)
+
+    def committed_offset(self, group: str, topic: str, partition: int, *, metadata: str = "") -> Observation:
+        """What a group committed for a partition: error, committed_offset, leader_epoch.
+
+        `same_metadata` is 1 where what was committed beside it is `metadata`, and 0 otherwise.
+        """
+
+        def look(node: str) -> Observation:
+            told = self._committed(node, group, [{"name": topic, "partition_indexes": (partition,)}])
             if getattr(told, "error_code", 0):  # then it lists no topics
                 return Observation({"error": int(told.error_code)})
             entry = sole(sole(told.topics, "offset_fetch").partitions, "offset_fetch")
-            return Observation({"error": int(entry.error_code), "committed_offset": int(entry.committed_offset)})
+            return Observation(
+                {
+                    "error": int(entry.error_code),
+                    "committed_offset": int(entry.committed_offset),
+                    "leader_epoch": int(getattr(entry, "committed_leader_epoch", -1)),
+                    "same_metadata": int((entry.metadata or "") == metadata),
+                }
+            )
+
+        return self._from_coordinator(group, look)
+
+    def all_committed(self, group: str, topic: str) -> Observation:
+        """How many partitions a group has commits for: `of_topic` and of `others`, as the coordinator lists them."""
+
+        def look(node: str) -> Observation:
+            told = self._committed(node, group, None)
+            error = int(getattr(told, "error_code", 0))
+            listed = [str(each.name) for each in told.topics for _ in each.partitions]
+            of_topic = listed.count(topic)
+            return Observation({"error": error, "of_topic": of_topic, "others": len(listed) - of_topic})
+
+        return self._from_coordinator(group, look)
+
+    def _committed(self, node: str, group: str, topics: list[dict[str, object]] | None) -> Any:
+        answer = self.ask(
+            "offset_fetch",
+            version=self.highest("offset_fetch", up_to=9),  # later ones use topic ids
+            node=node,
+            group_id=group,
+            topics=topics,
+            groups=[{"group_id": group, "topics": topics}],
+            require_stable=False,
+        )
+        return sole(answer.groups, "offset_fetch") if hasattr(answer, "groups") else answer
+
+    def _from_coordinator(self, group: str, look: Callable[[str], Observation]) -> Observation:
+        """What a group's coordinator answers, once there is one that has read up."""
+
+        def ask() -> Observation:
+            node = self._coordinator(group, key_type=0)
+            return look(node) if node else Observation({"error": COORDINATOR_NOT_AVAILABLE})
 
         return eventually(
-            look,
+            ask,
             lambda seen: seen.fields["error"] not in COORDINATOR_ERRORS,
             reason=f"a coordinator of group {group}",
             seconds=COORDINATOR_SECONDS,

@@ -59,6 +59,9 @@ SETTLE_SECONDS = 1.0
 HURT_SECONDS = 2.0
 """How long to wait for an answer of a broker that is paused or cut off: an answer takes milliseconds."""
 
+CLOCK_SECONDS = 60.0
+"""How far a clock that was moved may be from where it was to be: steps are of an hour, and a machine may be slow."""
+
 
 class FaultNotApplied(StepFailed):
     """The broker could not be hurt as the story wants, so its questions would show nothing."""
@@ -97,6 +100,15 @@ class Broker(Protocol):
 
     def heal_network(self) -> None:
         """Put it on the network again, at the same address."""
+
+    def step_clock(self, seconds: int) -> None:
+        """Move the broker's clock this far from the true one, or back to it with 0. It may be started anew for that."""
+
+    def fill_disk(self) -> None:
+        """Leave no room where the broker keeps its records."""
+
+    def free_disk(self) -> None:
+        """Make room again. A broker that ended meanwhile stays down until it is restarted."""
 
 
 @dataclass
@@ -309,6 +321,40 @@ class Partition:
                 yield
         finally:
             heal()
+        self.cluster.await_leaders(leader_of[0], [leader_of[1]], seconds=self.broker.patience_seconds)
+
+    @contextlib.contextmanager
+    def broker_clock_stepped(self, seconds: int) -> Iterator[None]:
+        """The broker's clock is this far from the true one inside, as the time that it appends by must show."""
+        stamped = self.another_topic(config={"message.timestamp.type": "LogAppendTime"})
+        try:
+            self._step_clock(seconds, stamped)
+            appended = self.cluster.produce(stamped, 0, encode_batch([Record(T)])).fields["log_append_time"]
+            moved = appended / 1000 - time.time()
+            if abs(moved - seconds) > CLOCK_SECONDS:
+                raise FaultNotApplied(f"the clock was to move by {seconds:+d} s and moved by {moved:+.0f} s")
+            yield
+        finally:
+            self._step_clock(0, stamped)
+
+    def _step_clock(self, seconds: int, *others: str) -> None:
+        self.cluster.close()
+        self.broker.step_clock(seconds)
+        for topic in (self.topic, *others):
+            self.cluster.await_leaders(topic, [0], seconds=self.broker.patience_seconds)
+
+    @contextlib.contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """There is no room for records inside. Afterwards the broker is restarted: most have ended by then."""
+        leader_of = self.topic, self.index
+        self.broker.fill_disk()
+        try:
+            with self.cluster.answering_within(HURT_SECONDS):
+                yield
+        finally:
+            self.broker.free_disk()
+            self.cluster.close()
+            self.broker.restart()
         self.cluster.await_leaders(leader_of[0], [leader_of[1]], seconds=self.broker.patience_seconds)
 
     def recreate(self) -> None:

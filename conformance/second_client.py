@@ -6,9 +6,10 @@ reach, which is why the suite has a client of its own.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_STORED, Consumer, IsolationLevel, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin import OffsetSpec as ConfluentSpec  # type: ignore[attr-defined]
 
@@ -18,6 +19,9 @@ from conformance.security import PLAINTEXT, Security
 from conformance.specs import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetSpec
 
 ANSWER_SECONDS = 10.0
+
+GROUP_SECONDS = 20.0
+"""A broker as it is installed waits three seconds for company before a group begins."""
 
 INVALID_OFFSET = -1001
 """What librdkafka leaves in a result when the leader could not be reached: no exception, and no answer either."""
@@ -50,6 +54,33 @@ class SecondClient:
         if result.offset == INVALID_OFFSET:
             return Observation(silence=Silence.TIMEOUT, detail="confluent-kafka: no answer from the leader")
         return Observation({"error": 0, "offset": result.offset, "timestamp": result.timestamp})
+
+
+def read_in_group(
+    bootstrap: str, security: Security, group: str, topic: str, count: int, *, subscribe: bool
+) -> list[int]:
+    """Offsets of up to `count` records as a consumer of a group reads them that has no commit and makes none.
+
+    Where there is nothing committed it starts at the earliest. With `subscribe` it joins the group, else it takes
+    partition 0 by itself.
+    """
+    properties = {"bootstrap.servers": bootstrap, "log_level": 0, **security.properties}
+    policy = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    consumer = Consumer({**properties, **policy})
+    offsets: list[int] = []
+    deadline = time.monotonic() + GROUP_SECONDS
+    try:
+        if subscribe:
+            consumer.subscribe([topic])
+        else:
+            consumer.assign([TopicPartition(topic, 0, OFFSET_STORED)])
+        while len(offsets) < count and time.monotonic() < deadline:
+            message = consumer.poll(0.1)
+            offset = message.offset() if message is not None and message.error() is None else None
+            offsets += [] if offset is None else [offset]
+    finally:
+        consumer.close()
+    return offsets
 
 
 def _confluent_spec(spec: OffsetSpec) -> Any:

@@ -20,7 +20,7 @@ CAPABILITY_APIS: Mapping[str, tuple[str, ...]] = {
     "tiered": ("create_topics", "incremental_alter_configs"),
     "transactions": ("init_producer_id", "find_coordinator", "add_partitions_to_txn", "end_txn"),
     "idempotence": ("init_producer_id",),
-    "groups": ("find_coordinator", "offset_fetch"),
+    "groups": ("find_coordinator", "offset_fetch", "offset_commit"),
 }
 """The APIs without which a capability cannot be shown; a broker that does not advertise one declines by that."""
 

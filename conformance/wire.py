@@ -149,6 +149,9 @@ class Connection:
             ) from error
         except TimeoutError as error:
             raise NoAnswerInTime(f"{self.node}: no TLS within {CONNECT_SECONDS:g} s") from error
+        except (ssl.SSLEOFError, ConnectionError) as error:
+            # A broker that is not up yet, behind somebody who accepts connections for it, ends like this too.
+            raise ConnectionClosed(f"{self.node}: closed when TLS began; check security.protocol") from error
         except (ssl.SSLError, OSError) as error:
             why = getattr(error, "reason", None) or error.strerror or error
             raise NotAllowedIn(f"{self.node}: no TLS is spoken there ({why}); check security.protocol") from error

@@ -2,7 +2,7 @@
 
 A row is a name, a sentence and a small function from what was asked and answered to another answer. Rows that start
 with the same word bend the same answers: `latest`, `earliest`, `newest` and `times` those of ListOffsets that are not
-errors, `refusals` those that are, and `produced`, `fetched`, `deleted` and `epoch_ends` those of other APIs.
+errors, `refusals` those that are; `produced`, `fetched`, `deleted`, `epoch_ends` and `committed` those of other APIs.
 """
 
 from __future__ import annotations
@@ -105,7 +105,43 @@ def tiered(row: Bending) -> Bending:
     return dataclasses.replace(row, needs=frozenset({"tiered"}))
 
 
+@dataclasses.dataclass(frozen=True)
+class AboutGroup:
+    """What a mutant may look at beside a committed offset: commits in the order in which they were made."""
+
+    end: int
+    made_by_the_group: list[int]
+    made_by_anybody: list[int]
+
+
+def committed(name: str, why: str, bend: Callable[[AboutGroup, int], int]) -> Bending:
+    """A row about the offsets that OffsetFetch tells."""
+
+    def commit(asked: Asked, answer: Any, memory: Memory) -> Any:
+        made = [
+            (asked.request.group_id, int(entry.committed_offset))
+            for topic in asked.request.topics
+            for entry in topic.partitions
+        ]
+        memory.scratch.setdefault("commits", []).extend(made)
+        return answer
+
+    def fetch(asked: Asked, answer: Any, memory: Memory) -> Any:
+        request, commits = asked.request, memory.scratch.get("commits", [])
+        group = request.groups[0].group_id if hasattr(request, "groups") else request.group_id
+        end = max((log.end for log in memory.logs.values()), default=0)
+        about = AboutGroup(end, [at for who, at in commits if who == group], [at for _, at in commits])
+        return everywhere(answer, "committed_offset", lambda at: bend(about, at))
+
+    return Bending(name, why, {"offset_commit": commit, "offset_fetch": fetch})
+
+
 # -- bends that take more than a line
+
+
+def _no_topics_where_all_were_asked_for(asked: Asked, answer: Any, _memory: Memory) -> Any:
+    request = asked.request.groups[0] if hasattr(asked.request, "groups") else asked.request
+    return everywhere(answer, "topics", lambda _: ()) if request.topics is None else answer
 
 
 def _local(about: About) -> list[tuple[int, int]]:
@@ -777,10 +813,60 @@ MUTANTS: tuple[Bending, ...] = (
         "A client believes that its last record was truncated.",
         lambda _, told: but(told, end_offset=max(0, told.end_offset - 1)),
     ),
-    Bending(
+    committed(
         "a-group-without-a-commit-is-at-zero",
         "A new group reads the whole topic whatever its reset policy says.",
-        {"offset_fetch": lambda _asked, answer, _memory: everywhere(answer, "committed_offset", lambda at: max(0, at))},
+        lambda _, at: max(0, at),
+    ),
+    committed(
+        "a-group-without-a-commit-is-at-the-end",
+        "Korvet's early access falls back to what was delivered: records that a crash lost are never read again.",
+        lambda about, at: about.end if at < 0 < about.end else at,
+    ),
+    committed(
+        "a-commit-is-the-last-record-read",
+        "Maelstrom's kafka counts that way: a group that goes on reads a record again.",
+        lambda _, at: max(0, at - 1) if at >= 0 else at,
+    ),
+    committed(
+        "a-commit-of-zero-is-no-commit",
+        "A group that committed the beginning starts at the end instead.",
+        lambda _, at: at or -1,
+    ),
+    committed(
+        "commits-never-go-back",
+        "An operator who rewinds a group sees it go on as if nothing had been said.",
+        lambda about, at: max([at, *about.made_by_the_group]),
+    ),
+    committed(
+        "groups-share-their-commits",
+        "One group moves another, which then skips records or reads them again.",
+        lambda about, at: about.made_by_anybody[-1] if about.made_by_anybody else at,
+    ),
+    committed(
+        "commits-beyond-the-end-are-clipped",
+        "A group that is ahead after a loss is not told that it is.",
+        lambda about, at: min(at, about.end),
+    ),
+    Bending(
+        "a-commit-forgets-its-metadata",
+        "A client that keeps its own position there loses it.",
+        {"offset_fetch": lambda _asked, answer, _memory: everywhere(answer, "metadata", lambda _: "")},
+    ),
+    Bending(
+        "a-commit-forgets-its-epoch",
+        "A group cannot tell that what it had read was truncated meanwhile.",
+        {"offset_fetch": lambda _asked, answer, _memory: everywhere(answer, "committed_leader_epoch", lambda _: -1)},
+    ),
+    Bending(
+        "all-commits-are-none",
+        "Whoever lists what a group reads is told that it reads nothing.",
+        {"offset_fetch": _no_topics_where_all_were_asked_for},
+    ),
+    _bends("offset_commit", lambda _, told: bool(told.error_code))(
+        "a-commit-that-is-refused-is-acknowledged",
+        "A group believes that it committed, and goes on elsewhere.",
+        lambda _, told: but(told, error_code=0),
     ),
     Bending(
         "metadata-announces-the-next-epoch",

@@ -2,7 +2,7 @@
 
 Each scenario is told once without a bending, and what the proxy heard is kept. A scenario can notice a bending if the
 bending changes anything in what was heard; only then is it told again, through that bending, for real. A story that
-restarts the broker is told through all of them at once, so that one restart serves them all.
+pulls a lever of the broker, as a restart, is told through all of them at once, so that it is pulled once for them all.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def run(
         ending = tell(tale, backend, proxies, together(company), together=meeting)
         return [Cell(bending, ending) for bending in company]
 
-    shared = [tale for tale in stories if not tale.restarts or "restart" not in backend.backend.capabilities]
+    shared = [tale for tale in stories if not tale.levers & backend.backend.capabilities]
     plain = _side_by_side(plainly, shared, SIDE_BY_SIDE, "scenarios as they are", progress)
     mixed = jobs(plain)
     random.Random(len(mixed)).shuffle(mixed)  # so that stories which wait are told beside stories which do not
@@ -114,13 +114,13 @@ def run(
     for tale in stories:
         if tale not in shared:
             plain.append(plainly(tale))
-            restarting = jobs(plain[-1:])
-            meeting = Together(len(restarting), SIDE_BY_SIDE)
+            hurting = jobs(plain[-1:])
+            meeting = Together(len(hurting), SIDE_BY_SIDE)
             doing = f"{tale.scenario.id} through mutants"
             told += _side_by_side(
                 lambda job, meeting=meeting: bent(job, meeting),  # type: ignore[misc]
-                restarting,
-                max(1, len(restarting)),
+                hurting,
+                max(1, len(hurting)),
                 doing,
                 progress,
             )

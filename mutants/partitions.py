@@ -39,6 +39,7 @@ _USUAL = Shape("topics", "name", "partitions", "partition_index")
 SHAPES: Mapping[str, tuple[Shape, Shape]] = {
     "list_offsets": (_USUAL, _USUAL),
     "delete_records": (_USUAL, _USUAL),
+    "offset_commit": (_USUAL, _USUAL),
     "produce": (
         Shape("topic_data", "name", "partition_data", "index"),
         Shape("responses", "name", "partition_responses", "index"),

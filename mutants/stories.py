@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from backends.registry import LEVERS
 from backends.running import RunningBackend
 from conformance.answers import BrokerFacts, Judgement, Silence, Verdict
 from conformance.catalogue import Scenario, scenario_of
 from conformance.cluster import Cluster
 from conformance.partition import Partition, Story
+from conformance.security import Security
 from conformance.telling import decline, objection, outcome, telling
 from conformance.waiting import DeadlinePassed
 from conformance.wire import WireError
@@ -26,7 +28,7 @@ PATIENCE_SECONDS = 10.0
 """Background work takes half a second where intervals are 100 ms. A mutant that hides its end is waited for in vain."""
 
 TOGETHER_SECONDS = 120.0
-"""For every story that is told at once to come to its restart: each takes seconds, and most wait for the slowest."""
+"""For every story that is told at once to come to its lever: each takes seconds, and most wait for the slowest."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +40,9 @@ class Tale:
     arguments: Mapping[str, object] = field(default_factory=dict)
 
     @property
-    def restarts(self) -> bool:
-        return "restart" in self.scenario.needs
+    def levers(self) -> frozenset[str]:
+        """What it does to the broker that every other story would notice."""
+        return LEVERS & set(self.scenario.needs)
 
 
 def tales(functions: Iterable[Callable[..., None]]) -> list[Tale]:
@@ -71,7 +74,7 @@ class Ending:
 
 
 class Together:
-    """Lets stories that are told at once restart their broker once: the last to arrive does it, for all of them.
+    """Lets stories that are told at once pull a lever of their broker once: the last to arrive does it, for all.
 
     No more than `at_once` of them are told at a time; those that wait for the others do not count.
     """
@@ -81,7 +84,7 @@ class Together:
         self._changed = threading.Condition()
         self._stories = stories
         self._waiting = 0
-        self._restarts = 0
+        self._pulled = 0
         self._act: Callable[[], None] | None = None
 
     def __enter__(self) -> Together:
@@ -102,10 +105,10 @@ class Together:
             with self._changed:
                 self._waiting += 1
                 self._act = act
-                mine = self._restarts
+                mine = self._pulled
                 self._act_if_complete()
-                if not self._changed.wait_for(lambda: self._restarts > mine, TOGETHER_SECONDS):
-                    raise DeadlinePassed(f"not every story came to its restart within {TOGETHER_SECONDS:g} s")
+                if not self._changed.wait_for(lambda: self._pulled > mine, TOGETHER_SECONDS):
+                    raise DeadlinePassed(f"not every story came to its lever within {TOGETHER_SECONDS:g} s")
         finally:
             self._turns.acquire()
 
@@ -115,7 +118,7 @@ class Together:
             try:
                 act()
             finally:
-                self._restarts += 1
+                self._pulled += 1
                 self._changed.notify_all()
 
 
@@ -135,11 +138,36 @@ class BentBroker:
             advertised = cluster.api_versions.get("list_offsets", (0, 0))
         return BrokerFacts(self._backend.backend.column, advertised, self._backend.kafka_release)
 
+    @property
+    def security(self) -> Security:
+        return self._backend.security
+
     def restart(self) -> None:
         self._once_for_all(self._backend.restart)
 
     def kill(self) -> None:
         self._once_for_all(self._backend.kill)
+
+    def pause(self) -> None:
+        self._once_for_all(self._backend.pause)
+
+    def resume(self) -> None:
+        self._once_for_all(self._backend.resume)
+
+    def cut_network(self) -> None:
+        self._once_for_all(self._backend.cut_network)
+
+    def heal_network(self) -> None:
+        self._once_for_all(self._backend.heal_network)
+
+    def step_clock(self, seconds: int) -> None:
+        self._once_for_all(lambda: self._backend.step_clock(seconds))
+
+    def fill_disk(self) -> None:
+        self._once_for_all(self._backend.fill_disk)
+
+    def free_disk(self) -> None:
+        self._once_for_all(self._backend.free_disk)
 
     def _once_for_all(self, act: Callable[[], None]) -> None:
         if self._together is None:

@@ -123,16 +123,15 @@ def _more_epochs(answer: Any) -> Any:
 
 
 def _fewer_epochs(asked: Asked, _memory: Memory) -> Asked:
-    if asked.api not in ("list_offsets", "offset_for_leader_epoch"):
+    if asked.api not in ("list_offsets", "fetch", "offset_for_leader_epoch"):
         return asked
 
     def fewer(epoch: int) -> int:
         return epoch - EPOCHS_BEFORE if epoch >= EPOCHS_BEFORE else epoch
 
     def change(entry: Any) -> Any:
-        known = {
-            name: getattr(entry, name) for name in ("current_leader_epoch", "leader_epoch") if hasattr(entry, name)
-        }
+        names = ("current_leader_epoch", "leader_epoch", "last_fetched_epoch")
+        known = {name: getattr(entry, name) for name in names if hasattr(entry, name)}
         return but(entry, **{name: fewer(epoch) for name, epoch in known.items()})
 
     request = change_questions(asked, change)

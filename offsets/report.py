@@ -18,7 +18,7 @@ from reports.model import NOT_RUN, Change, Column, Matrix, Report
 from reports.session import JavaDidNotStart
 
 
-def perform(results: Sequence[str], out: str, master: str, history: str | None, known: str) -> Exit:
+def perform(results: Sequence[str], out: str, master: str, history: str | None, known: str | None) -> Exit:
     report = build(results, out, master, history, known)
     print(terminal.render(report), end="")
     print(f"\nWritten to {out}/report: {', '.join(job.FILES)} and badges", file=sys.stderr)
@@ -28,7 +28,7 @@ def perform(results: Sequence[str], out: str, master: str, history: str | None, 
     return code
 
 
-def build(results: Sequence[str], out: str, master: str, history: str | None, known: str) -> Report:
+def build(results: Sequence[str], out: str, master: str, history: str | None, known: str | None) -> Report:
     """Fold, keep and write. `known` is a directory of baselines, if any: what they list is no news."""
     listed = [read_baseline(str(file)) for file in sorted(Path(known).glob("*.toml"))] if known else []
     rules = {str(profile): profile.rules for profile in profiles.newest()}

@@ -31,7 +31,7 @@ def perform(
     client_config: str | None,
 ) -> Exit:
     files = run_backends(names, bootstraps, selection(scenarios, profile, client_config), out, jobs)
-    return report.perform(files, out, "local[*]", None, "")
+    return report.perform(files, out, "local[*]", history=None, known=None)
 
 
 def run_backends(

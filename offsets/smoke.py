@@ -34,6 +34,8 @@ PROBES: Mapping[str, str] = {
     "restart": "restart.crash-acked",
     "pause": "restart.pause",
     "network-cut": "restart.network-cut",
+    "clock-step": "restart.clock-back",
+    "disk-full": "restart.disk-full",
     "tiered": "tier.latest-inclusive",
 }
 """The scenario that shows a capability; `answers` is what every broker must do. What a broker's version ranges

@@ -1,17 +1,18 @@
-"""Restart, crash, pause and cut: what was answered before is answered after.
+"""Restart, crash and other faults: what was answered before is answered after.
 
 One restart serves many partitions, each in another state, because a restart is the slowest step there is.
 """
 
 from __future__ import annotations
 
-from conformance.answers import NOT_FOUND, Accepted, Observation, Silence, answer, found
+from conformance.answers import NOT_FOUND, Accepted, Observation, Silence, answer, at_least, found
 from conformance.batches import Record, encode_batch
 from conformance.catalogue import scenario
-from conformance.cluster import LEADERSHIP_ERRORS, READ_COMMITTED
-from conformance.partition import Partition
+from conformance.cluster import LEADERSHIP_ERRORS, READ_COMMITTED, StepFailed
+from conformance.partition import FaultNotApplied, Partition
 from conformance.specs import EARLIEST, LATEST, MAX_TIMESTAMP, T, at, at_epoch
 from conformance.waiting import eventually
+from conformance.wire import WireError
 
 AFTERWARDS = "After maintenance, readers that trust the answers lose records or read them again."
 
@@ -104,6 +105,12 @@ def test_the_last_stable_offset_survives_a_restart(partition: Partition) -> None
     partition.expect(LATEST, answer(offset=4), check="read-uncommitted")
 
 
+HOUR_SECONDS = 3600
+
+KILOBYTE = 1000
+ATTEMPTS = 100
+"""A disk that takes a hundred kilobytes more is not full: what is left of its last page is four."""
+
 RECORDS = ((0, 100), (1, 200), (2, 300))
 """Offset and time of what is written before a broker is hurt."""
 
@@ -126,21 +133,77 @@ def test_a_cut_off_the_network_changes_no_answer(partition: Partition) -> None:
     _everything_is_as_before(partition)
 
 
+@scenario("restart.clock-back", impact="Records written after a correction of the clock are lost, or hide others.")
+def test_a_clock_that_steps_back_moves_no_offset(partition: Partition) -> None:
+    plain = _topic_with(partition, *(millis for _, millis in RECORDS))
+    stamped = partition.another_topic(config={"message.timestamp.type": "LogAppendTime"})
+    record = encode_batch([Record(T)])
+    ahead = partition.cluster.produce(stamped, 0, record).fields["log_append_time"]
+    partition.point_at(plain)
+    with partition.broker_clock_stepped(-HOUR_SECONDS):
+        partition.expect(LATEST, answer(offset=3))
+        partition.expect(EARLIEST, answer(offset=0))
+        partition.expect(at(150), found(1, T + 200))
+        written = partition.produce(1)
+        partition.check("produce", "Produce one record", written, Accepted({"error": 0, "base_offset": 3}))
+
+        partition.point_at_settled(stamped)
+        written = partition.cluster.produce(stamped, 0, record)
+        partition.check("stamped", "Produce, to be stamped", written, Accepted({"error": 0, "base_offset": 1}))
+        partition.expect(LATEST, answer(offset=2), check="stamped-latest")
+        partition.expect(MAX_TIMESTAMP, found(0, ahead), check="stamped-max-timestamp")
+        behind = written.fields["log_append_time"]
+        partition.expect(at_epoch(behind + 1), found(0, ahead), check="stamped-at-behind")
+        partition.expect(at_epoch(ahead + 1), NOT_FOUND, check="stamped-at-ahead")
+
+
+@scenario("restart.disk-full", impact="Records that were acknowledged just before the disk was full are gone.")
+def test_a_full_disk_loses_nothing_that_was_acknowledged(partition: Partition) -> None:
+    partition.produce_at(*(millis for _, millis in RECORDS))
+    with partition.full_disk():
+        acknowledged = [*RECORDS, *_acknowledged_until_refused(partition)]
+    partition.expect(EARLIEST, answer(offset=0))
+    partition.expect(at(150), found(1, T + 200))
+    kept = [(record.offset, record.timestamp - T) for record in partition.read_all()]
+    observed = Observation({"acknowledged": len(acknowledged), "kept": sum(pair in kept for pair in acknowledged)})
+    partition.check("read", "Fetch everything", observed, Accepted({"kept": len(acknowledged)}))
+    # What was not acknowledged may have been kept too.
+    latest = partition.expect(LATEST, answer(offset=at_least(len(acknowledged))))
+    written = partition.produce(1)
+    after = Accepted({"error": 0, "base_offset": latest.fields.get("offset", len(acknowledged))})
+    partition.check("produce", "Produce one record", written, after)
+
+
+def _acknowledged_until_refused(partition: Partition) -> list[tuple[int, int]]:
+    """Offset and time of records that are acknowledged although there is hardly any room, until one is not."""
+    acknowledged: list[tuple[int, int]] = []
+    for attempt in range(ATTEMPTS):
+        millis = 1000 + attempt
+        try:
+            written = partition.try_produce(encode_batch([Record(T + millis, bytes(KILOBYTE))]))
+        except (WireError, StepFailed):
+            return acknowledged  # the broker has ended, or says nothing
+        if written.fields["error"]:
+            return acknowledged
+        acknowledged.append((written.fields["base_offset"], millis))
+    raise FaultNotApplied(f"{ATTEMPTS} records of {KILOBYTE} bytes went to a disk that was to be full")
+
+
 def _everything_is_as_before(partition: Partition) -> None:
     """Answers, records and the next offset. A broker that was away for a second may have to be elected anew."""
     partition.expect(LATEST, answer(offset=3))
     partition.expect(EARLIEST, answer(offset=0))
     partition.expect(at(150), found(1, T + 200))
     patience = partition.broker.patience_seconds
-    fetched = eventually(
-        lambda: partition.fetch(0),
-        lambda seen: seen.error not in LEADERSHIP_ERRORS,
+    eventually(
+        lambda: partition.fetch(0).error,
+        lambda seen: seen not in LEADERSHIP_ERRORS,
         reason="a leader to read from",
         seconds=patience,
     )
-    kept = [(record.offset, record.timestamp - T) for record in fetched.records]
+    kept = [(record.offset, record.timestamp - T) for record in partition.read_all()]
     observed = Observation({"acknowledged": len(RECORDS), "kept": sum(pair in kept for pair in RECORDS)})
-    partition.check("read", "Fetch from 0", observed, Accepted({"acknowledged": 3, "kept": 3}))
+    partition.check("read", "Fetch everything", observed, Accepted({"acknowledged": 3, "kept": 3}))
     written = eventually(
         lambda: partition.try_produce(encode_batch([Record(T + 400)])),
         lambda seen: seen.fields["error"] not in LEADERSHIP_ERRORS,

@@ -7,7 +7,7 @@ import pytest
 
 from backends import registry
 from backends.presets import prepare
-from backends.registry import CAPABILITIES, UnknownBackend, choose, embedded_defaults, external, families
+from backends.registry import CAPABILITIES, LEVERS, UnknownBackend, choose, embedded_defaults, external, families
 
 TABLE = resources.files("backends").joinpath("backends.toml").read_text()
 
@@ -45,10 +45,10 @@ def test_the_default_matrix_has_kafka_old_and_new_tiers_and_the_mock() -> None:
 
 
 def test_a_capability_is_had_unless_it_is_named_as_lacking() -> None:
-    assert choose("apache-kafka").capabilities == CAPABILITIES - {"tiered", "network-cut"}
-    assert choose("apache-kafka-tiered").capabilities == CAPABILITIES - {"network-cut"}
-    assert choose("redpanda-tiered").capabilities == CAPABILITIES - {"legacy"}
-    assert external("host:9092").capabilities == CAPABILITIES - {"restart", "pause", "network-cut", "tiered"}
+    assert choose("apache-kafka").capabilities == CAPABILITIES - {"tiered", "network-cut", "disk-full"}
+    assert choose("apache-kafka-tiered").capabilities == CAPABILITIES - {"network-cut", "disk-full"}
+    assert choose("redpanda-tiered").capabilities == CAPABILITIES - {"legacy", "clock-step", "disk-full"}
+    assert external("host:9092").capabilities == CAPABILITIES - LEVERS - {"tiered"}
 
 
 @pytest.mark.parametrize("family", families().values(), ids=families().keys())

@@ -11,8 +11,9 @@ OLD, NEW = (f"apache-kafka-container@{version}={KAFKA}:{version}" for version in
 
 
 def ours(engine: Engine) -> list[str]:
-    """The columns that have a container or a network now."""
+    """The columns that have a container, a network or a volume now."""
     filters = {"label": COLUMN_LABEL}
     marks = [each.labels for each in engine.containers.list(all=True, filters=filters, ignore_removed=True)]
     marks += [each.attrs["Labels"] for each in engine.networks.list(filters=filters)]
+    marks += [each.attrs["Labels"] for each in engine.volumes.list(filters=filters)]
     return sorted(mark[COLUMN_LABEL] for mark in marks)

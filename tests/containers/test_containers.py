@@ -16,9 +16,11 @@ from backends.running import DidNotStart
 from conformance.answers import Silence, Verdict, answer
 from conformance.batches import Record, encode_batch
 from conformance.catalogue import Scenario, catalogue
-from conformance.cluster import Cluster
+from conformance.cluster import Cluster, StepFailed
 from conformance.partition import FaultNotApplied, Partition, Story
 from conformance.specs import LATEST
+from conformance.waiting import DeadlinePassed
+from conformance.wire import WireError
 
 PATIENCE_SECONDS = 60.0
 """A broker is back five seconds after a restart; ten times that is a very busy machine."""
@@ -91,6 +93,22 @@ def test_a_hurt_broker_gives_no_answer_that_could_be_judged_and_recovers(
         assert partition.expect(LATEST, answer(offset=2), check="during").silence is silence
     assert partition.expect(LATEST, answer(offset=2), check="after").fields["offset"] == 2
     assert [check.judgement.verdict for check in partition.story.checks] == [verdict, Verdict.CONFORMS]
+
+
+def test_a_full_disk_takes_no_record_and_a_freed_one_does_after_a_restart(kafka: Container) -> None:
+    assert write(kafka, "before", b"acknowledged") == 0
+    kafka.fill_disk()
+    try:
+        with (
+            Cluster(kafka.bootstrap, answer_seconds=PATIENCE_SECONDS) as cluster,
+            pytest.raises((WireError, StepFailed, DeadlinePassed)),
+        ):
+            cluster.create_topic("during")
+    finally:
+        kafka.free_disk()
+        kafka.restart()
+    assert read(kafka, "before") == [b"acknowledged"]
+    assert write(kafka, "after", b"acknowledged") == 0
 
 
 def test_a_fault_that_the_engine_cannot_apply_says_so(kafka: Container) -> None:

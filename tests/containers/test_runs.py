@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from container_columns import NEW, OLD, ours
 from docker.client import DockerClient as Engine
+from secured_kafka import PASSWORD, USER, Secured, make_certificates
 from whole_runs import ROOT, Ran, lines_in, offsets
 
 from backends.engine import COLUMN_LABEL
@@ -25,16 +26,13 @@ RUN_SECONDS = 600.0
 BOOT_SECONDS = 120.0
 """A container is there within ten seconds; twelve times that is a very busy machine."""
 
-STORIES = ("latest.*", "txn.*", "restart.*")
-"""Of every kind that a container could change: answers, transactions, and those that hurt it."""
-
 
 @pytest.mark.usefixtures("images")
 def test_four_workers_share_one_container_of_each_broker(engine: Engine, tmp_path: Path) -> None:
     before = ours(engine)
     columns = [OLD, NEW, "in-house-container"]
     command = [sys.executable, "-m", "pytest", str(ROOT / "suites"), "-q", "-n", "4", "--tb=short", "-rN"]
-    command += [f"--backend={column}" for column in columns] + [f"--scenario={story}" for story in STORIES]
+    command += [f"--backend={column}" for column in columns]
     done = subprocess.run(
         [*command, f"--results={tmp_path}", "-p", "no:cacheprovider"],
         cwd=ROOT,
@@ -49,12 +47,46 @@ def test_four_workers_share_one_container_of_each_broker(engine: Engine, tmp_pat
     for line in lines:
         if line["kind"] == "check":
             verdicts[line["backend"]][line["verdict"]] += 1
-    assert all(counts["conforms"] > 40 for counts in verdicts.values()), verdicts
+    assert all(counts["conforms"] > 500 for counts in verdicts.values()), verdicts
     builds = {line["backend"]: line["build"] for line in lines if line["kind"] == "header"}
     assert all(" sha256:" in builds[column] for column in columns)
     hurt = {line["check"]: line["verdict"] for line in lines if line.get("backend") == NEW and "scenario" in line}
     assert hurt["restart.pause:during"] == hurt["restart.network-cut:during"] == "conforms"
+    assert hurt["restart.disk-full:read"] == "conforms"
     assert ours(engine) == before
+
+
+@pytest.mark.usefixtures("images")
+def test_stories_that_only_a_container_can_live_through_catch_mutants_too(tmp_path: Path) -> None:
+    hurtful = ["--scenario", "restart.network-cut", "--scenario", "restart.disk-full"]
+    ran = offsets("mutants", "-b", NEW, *hurtful, "--out", str(tmp_path), seconds=RUN_SECONDS)
+    assert ran.code == 0, ran.err
+    assert "2 of 2 scenarios catch at least one, 24 of 24 legal variations pass" in ran.out
+
+
+SECURED = """
+FROM {base}
+COPY broker.pem users /etc/broker/
+ENTRYPOINT ["python3", "-m", "broker", "--tls-cert", "/etc/broker/broker.pem", "--sasl-users", "/etc/broker/users"]
+"""
+
+
+@pytest.mark.usefixtures("images")
+def test_a_container_that_wants_tls_and_a_login_is_asked_with_a_client_config(engine: Engine, tmp_path: Path) -> None:
+    make_certificates(tmp_path)
+    (tmp_path / "broker.pem").chmod(0o644)  # the broker in the container is nobody
+    (tmp_path / "users").write_text(f"{USER}:{PASSWORD}\n")
+    (tmp_path / "Dockerfile").write_text(SECURED.format(base=IN_HOUSE))
+    engine.images.build(path=str(tmp_path), tag="offset-conformance/secured", rm=True)
+    config = Secured("", tmp_path).client_config(sasl_mechanism="PLAIN")
+    ran = run(tmp_path, "-b", "in-house-container=offset-conformance/secured", "--client-config", str(config))
+    assert ran.code == 0, ran.err
+    verdicts = {line["check"]: line["verdict"] for line in lines_in(tmp_path / "results") if line["kind"] == "check"}
+    assert verdicts == {"latest.one-record:latest": "conforms"}
+    left = [path for place in ("results", "report", "logs") for path in (tmp_path / place).rglob("*") if path.is_file()]
+    assert left
+    assert [path for path in left if PASSWORD.encode() in path.read_bytes()] == []
+    assert PASSWORD not in ran.out + ran.err
 
 
 # -- without what is needed

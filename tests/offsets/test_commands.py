@@ -38,18 +38,18 @@ def test_scenarios_are_listed_with_level_needs_and_source() -> None:
     (line,) = [line for line in out.splitlines() if line.startswith("latest.after-retention-all")]
     assert line.split()[1:3] == ["MUST", "retention"]
     assert "seed 000" in line
-    assert out.splitlines()[-1].startswith("195 scenarios: ")
+    assert out.splitlines()[-1].startswith("217 scenarios: ")
 
 
 def test_the_catalogue_can_be_listed_whole() -> None:
     out = offsets("list", "scenarios", "--all").out
-    assert "488 scenarios: " in out.splitlines()[-1]
+    assert "490 scenarios: " in out.splitlines()[-1]
 
 
 def test_backends_are_listed_with_what_they_lack() -> None:
     out = offsets("list", "backends").out
     (line,) = [line for line in out.splitlines() if line.startswith("apache-kafka@4.3.1 ")]
-    assert line.split() == ["apache-kafka@4.3.1", "apache-kafka", "yes", "network-cut", "tiered"]
+    assert line.split() == ["apache-kafka@4.3.1", "apache-kafka", "yes", "disk-full", "network-cut", "tiered"]
 
 
 def test_smoke_finds_that_a_backend_is_what_it_says_it_is() -> None:
