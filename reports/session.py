@@ -31,7 +31,10 @@ LOOPBACK_ONLY = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOP
 SMALL_JOB = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
 # Ten million rows of history are grouped within this; the default of 1 GB spills.
-LARGE_JOB = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
+LARGE_JOB = {"spark.driver.memory": "4g"}
+
+# Of ten million rows, a share that fits in the memory of a worker; the default of 200 is for far more.
+SHUFFLE_PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
 
 # Compiling what a job does to a row takes eight processor seconds for a whole report, and saves a quarter of a
 # millisecond per line.
@@ -67,7 +70,7 @@ def spark_session(master: str = "local[*]", java_home: str | None = None, input_
     """The process's Spark session, started on first use; it ends with the process.
 
     `input_bytes` is how much there is to read: on this machine, what pays for millions of rows costs more than it
-    saves for thousands. A cluster has its own settings.
+    saves for thousands. A cluster has its own memory and planning.
 
     Required: a Java 17+ that has jdk.incubator.vector. `java_home` counts for the first call only, since a
     process has one JVM. Not required: a writable cache; without one, sessions just start more slowly.
@@ -91,10 +94,10 @@ def _settings(master: str, input_bytes: int = 0) -> dict[str, str]:
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.sql.session.timeZone": "UTC",
     }
+    settings |= SHUFFLE_PARTITIONS | (COMPILED if input_bytes >= COMPILED_BYTES else NOT_COMPILED)
     if not _is_local(master):
         return settings
-    size = LARGE_JOB if input_bytes >= LARGE_BYTES else SMALL_JOB
-    return settings | LOOPBACK_ONLY | size | (COMPILED if input_bytes >= COMPILED_BYTES else NOT_COMPILED)
+    return settings | LOOPBACK_ONLY | (LARGE_JOB if input_bytes >= LARGE_BYTES else SMALL_JOB)
 
 
 def in_one_piece(table: DataFrame) -> DataFrame:
