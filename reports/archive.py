@@ -23,8 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from reports import history
-from reports.history import KEY
+from reports.matrix import KEY
 from reports.model import VERDICTS
+from reports.session import in_one_piece
 from reports.storage import Storage
 
 NIGHT: Final = ", ".join(
@@ -96,11 +97,11 @@ class Archive:
         return rows.join(wanted, [*KEY, "batch"], "left_semi").drop("batch")
 
     def rows(self, runs: Mapping[str, str], batches: Iterable[str]) -> DataFrame:
-        """The checks of one run per backend, which lie in these batches; of several copies of a file, one."""
+        """The checks of one run per backend, which lie in these batches; those of a file taken in twice, twice."""
         paths = [self.storage.path("batches", batch, "checks") for batch in sorted(batches)]
         wanted = F.create_map(*(F.lit(part) for pair in runs.items() for part in pair))
-        read = self._spark.read.schema(CHECKS).parquet(*paths)
-        return read.filter(wanted[F.col("backend")] == F.col("run_id")).dropDuplicates(["backend", "check"])
+        read = in_one_piece(self._spark.read.schema(CHECKS).parquet(*paths))
+        return read.filter(wanted[F.col("backend")] == F.col("run_id"))
 
     def every_check(self) -> DataFrame:
         """All history, read from the commits and batches alone: what a rebuild folds."""
@@ -119,7 +120,7 @@ class Archive:
         if not folded.join(nights, [*KEY, "batch"], "left_anti").isEmpty():
             # A file has grown since it was folded, and what was added cannot be taken out again.
             return history.sightings(self.every_check())
-        fresh = history.sightings(self.checks(nights.filter(F.col("batch").isin(*past.fresh)), past.fresh))
+        fresh = history.single(self.checks(nights.filter(F.col("batch").isin(*past.fresh)), past.fresh))
         return history.merged(summary.unionByName(fresh))
 
     def write_batch(self, checks: DataFrame, malformed: DataFrame | None) -> str:
@@ -148,16 +149,16 @@ class Archive:
 
     def _commits(self, batches: Sequence[str]) -> DataFrame:
         paths = [self.storage.path("commits", f"{batch}.ndjson") for batch in batches]
-        return self._spark.read.schema(NIGHT).json(paths) if paths else self._union([], NIGHT)
+        return in_one_piece(self._spark.read.schema(NIGHT).json(paths)) if paths else self._union([], NIGHT)
 
     def _table(self, room: str, name: str, table: str, schema: str) -> DataFrame:
-        return self._spark.read.schema(schema).parquet(self.storage.path(room, name, table))
+        return in_one_piece(self._spark.read.schema(schema).parquet(self.storage.path(room, name, table)))
 
     def _union(self, parts: Sequence[DataFrame], schema: str) -> DataFrame:
         if not parts:
             # Without Python's help, which a cluster may not have.
             return self._spark.range(0).select(F.from_json(F.lit("{}"), schema).alias("row")).select("row.*")
-        return reduce(DataFrame.unionByName, parts)
+        return in_one_piece(reduce(DataFrame.unionByName, parts))
 
 
 def _winners(nights: DataFrame) -> DataFrame:

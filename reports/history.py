@@ -14,18 +14,16 @@ Left to others: where tables lie (`reports.archive`), reading lines (`reports.in
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from reports.matrix import counts, version_numbers
+from reports.matrix import KEY, counts, version_numbers
 from reports.model import MISSING, VERDICTS
 from reports.outcomes import FLAKY, OURS, SAME, TABLE, VANISHED
 
 # Two standard deviations: an interval that holds the true rate in 95 of 100 cases.
 Z = 1.96
 
-# What tells one file of a run from another.
-KEY = ("run_id", "backend", "worker")
-
 # What a verdict was given by and to. Everything else about a sighting is counted.
-SIGHTING = ("backend", "version", "build", "scenario", "check", "level", "revision", "verdict")
+# The check stands first because it tells most rows apart: sorting looks at the others only where it does not.
+SIGHTING = ("check", "backend", "version", "build", "scenario", "level", "revision", "verdict")
 
 # What a run records of its own inputs, and what a person calls each.
 INPUTS = {
@@ -37,51 +35,39 @@ INPUTS = {
 }
 
 
-def checks(lines: DataFrame) -> DataFrame:
-    """What is kept of good lines: one row per check of a file, with the inputs of its run.
+def checks(attempts: DataFrame, outline: DataFrame) -> DataFrame:
+    """What is kept of the attempts (`reports.matrix`): one row per check of a file, with the inputs of its run.
 
-    `flaky`: the check got different verdicts within the run. Evidence, questions and accepted answers stay in the
-    result files: they are large, and belong to the suite's revision rather than to the night.
+    Evidence, questions and accepted answers stay in the result files: they are large, and belong to the suite's
+    revision rather than to the night.
     """
-    asked = lines.filter(F.col("kind") == "check")
     kept = ("scenario", "revision", "family", "level", "verdict", "grade", "reason", "observed")
-    last = F.max_by(F.struct(*kept), F.struct("attempt", F.try_to_timestamp("started"), "file"))
-    attempts = asked.groupBy(*KEY, "check").agg(
-        last.alias("last"),
-        (F.count_distinct("verdict") > 1).alias("flaky"),
-        F.min(F.try_to_timestamp("started")).alias("asked"),
-    )
     return (
-        attempts.join(headers(lines), list(KEY), "left")
-        .withColumn("started", F.coalesce("started", F.min("asked").over(Window.partitionBy(*KEY))))
-        .select(
-            *KEY, "started", *INPUTS, F.coalesce("oracle", F.lit(False)).alias("oracle"), "check", "flaky", "last.*"
-        )
+        attempts.select(*KEY, "check", "flaky", *kept)
+        .join(F.broadcast(headers(outline)), list(KEY))
+        .select(*KEY, "started", *INPUTS, "oracle", "check", "flaky", *kept)
     )
 
 
-def headers(lines: DataFrame) -> DataFrame:
-    """One row per file that has a header: when it started, and its inputs, empty where they are not known."""
-    return (
-        lines.filter(F.col("kind") == "header")
-        .groupBy(*KEY)
-        .agg(
-            F.min(F.try_to_timestamp("started")).alias("started"),
-            F.coalesce(F.max("backend_version"), F.lit("")).alias("version"),
-            F.max("build").alias("build"),
-            F.max("clients").alias("clients"),
-            F.max("suite_revision").alias("suite"),
-            F.max("host").alias("host"),
-            F.bool_or("oracle").alias("oracle"),
-        )
+def headers(outline: DataFrame) -> DataFrame:
+    """One row per file: when it started, and the inputs that its header tells, empty where they are not known.
+
+    A file without a header started with its first check; one that has neither has no start.
+    """
+    header = F.col("kind") == "header"
+    inputs = {"version": "backend_version", "build": "build", "clients": "clients", "suite": "suite_revision"}
+    return outline.groupBy(*KEY).agg(
+        F.coalesce(F.min(F.when(header, F.col("started"))), F.min("started")).alias("started"),
+        *(F.coalesce(F.max(field), F.lit("")).alias(name) for name, field in (inputs | {"host": "host"}).items()),
+        F.coalesce(F.bool_or("oracle"), F.lit(False)).alias("oracle"),
     )
 
 
-def nights(lines: DataFrame, checks: DataFrame) -> DataFrame:
+def nights(outline: DataFrame, checks: DataFrame) -> DataFrame:
     """One row per file of a run: its inputs, whether it is complete, and how its scenarios came out."""
     kind = F.col("kind")
-    files = lines.groupBy(*KEY).agg(
-        F.count("*").alias("lines"),
+    files = outline.groupBy(*KEY).agg(
+        F.sum("lines").alias("lines"),
         (
             (F.bool_or(kind == "header") & F.bool_or(kind == "footer"))
             | (F.bool_or(kind == "not-run") & ~F.bool_or(kind == "check"))
@@ -91,19 +77,18 @@ def nights(lines: DataFrame, checks: DataFrame) -> DataFrame:
     worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict"))).cast("int")
     scenarios = (
         checks.groupBy(*KEY, "scenario")
-        .agg(F.element_at(F.array(*map(F.lit, VERDICTS)), worst).alias("outcome"), F.min("started").alias("began"))
+        .agg(F.element_at(F.array(*map(F.lit, VERDICTS)), worst).alias("outcome"))
         .groupBy(*KEY)
-        .agg(counts("outcome", VERDICTS), F.min("began").alias("began"))
+        .agg(counts("outcome", VERDICTS))
     )
-    known = files.join(headers(lines), list(KEY), "left").join(scenarios, list(KEY), "left")
+    known = files.join(headers(outline), list(KEY)).join(scenarios, list(KEY), "left")
     # Two files of one run began together: one that did not run has no header of its own.
-    began = F.coalesce("started", "began", F.min(F.coalesce("started", "began")).over(Window.partitionBy("run_id")))
-    texts = (F.coalesce(name, F.lit("")).alias(name) for name in INPUTS)
+    began = F.coalesce("started", F.min("started").over(Window.partitionBy("run_id")))
     return known.select(
         *KEY,
         F.date_format(began, "yyyy-MM-dd'T'HH:mm:ss.SSS'Z'").alias("started"),
-        *texts,
-        F.coalesce("oracle", F.lit(False)).alias("oracle"),
+        *INPUTS,
+        "oracle",
         "lines",
         "complete",
         "asked",
@@ -113,16 +98,18 @@ def nights(lines: DataFrame, checks: DataFrame) -> DataFrame:
 
 def sightings(checks: DataFrame) -> DataFrame:
     """Checks folded: how often which build gave which verdict to which revision, from when to when."""
+    return merged(single(checks))
+
+
+def single(checks: DataFrame) -> DataFrame:
+    """Each check as a sighting of its own."""
     when = F.struct("started", "run_id")
-    return (
-        checks.withColumns({name: F.coalesce(name, F.lit("")) for name in ("version", "build")})
-        .groupBy(*SIGHTING)
-        .agg(
-            F.count("*").alias("runs"),
-            F.count_if("flaky").alias("flaky_runs"),
-            F.min(when).alias("first"),
-            F.max(when).alias("last"),
-        )
+    return checks.select(
+        *SIGHTING,
+        F.lit(1).cast("long").alias("runs"),
+        F.col("flaky").cast("long").alias("flaky_runs"),
+        when.alias("first"),
+        when.alias("last"),
     )
 
 
@@ -134,6 +121,28 @@ def merged(sightings: DataFrame) -> DataFrame:
         F.min("first").alias("first"),
         F.max("last").alias("last"),
     )
+
+
+def telling(sightings: DataFrame) -> DataFrame:
+    """The sightings of checks that a family of brokers did not always answer alike and well: all that has a story."""
+    code = F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict"))
+    dull = ("conforms", "not-applicable")
+    told = (
+        sightings.groupBy(family(), "check")
+        .agg(
+            F.min(code).alias("least"),
+            F.max(code).alias("most"),
+            F.bool_and(F.col("verdict").isin(*dull)).alias("dull"),
+            F.sum("flaky_runs").alias("flaky_runs"),
+        )
+        .filter("least != most or not dull or flaky_runs > 0")
+    )
+    return sightings.withColumn("family", family()).join(told, ["family", "check"], "left_semi").drop("family")
+
+
+def family() -> Column:
+    """The broker whatever its version or address: the name of a backend up to the first @ or bracket."""
+    return F.regexp_extract("backend", r"^[^@(]*", 0).alias("family")
 
 
 def deviations_seen(sightings: DataFrame) -> DataFrame:
@@ -210,10 +219,9 @@ def version_changes(sightings: DataFrame) -> DataFrame:
 
     Versions are compared under the same revision of the check: a change of ours is no change of behaviour.
     """
-    family = F.regexp_extract("backend", r"^[^@(]*", 0).alias("family")
     usual = (
         sightings.filter("version != ''")
-        .groupBy(family, "scenario", "check", "revision", "version", "verdict")
+        .groupBy(family(), "scenario", "check", "revision", "version", "verdict")
         .agg(F.sum("runs").alias("runs"), F.max("last").alias("last"))
         .groupBy("family", "scenario", "check", "revision", "version")
         .agg(F.max_by("verdict", F.struct("runs", "last")).alias("verdict"))
@@ -238,9 +246,19 @@ def version_changes(sightings: DataFrame) -> DataFrame:
 def changes(before: DataFrame, after: DataFrame) -> DataFrame:
     """What became of each check between two runs of each backend; what stayed the same is left out.
 
-    Both are `checks` of one run per backend. Where a story was not told to its end, the check `story` that says so
-    speaks for those that were not asked. A scenario whose revision differs changed by our own doing.
+    Both are `checks` of one run per backend; some may be there twice. Where a story was not told to its end, the
+    check `story` that says so speaks for those that were not asked. A scenario whose revision differs changed by our
+    own doing.
     """
+    runs = _inputs(before, "before").join(_inputs(after, "after"), "backend")
+    # Most scenarios come out as they did: only the others are worth comparing check by check.
+    differing = F.broadcast(_differing(before, after).localCheckpoint())
+    before, after = (
+        side.join(differing, ["backend", "scenario"], "left_semi")
+        .dropDuplicates(["backend", "check"])
+        .localCheckpoint()
+        for side in (before, after)
+    )
     left, right = (_with_story(side) for side in (before, after))
     sides = left.select(
         "backend", "check", "scenario", *(F.col(name).alias(f"{name}_before") for name in _COMPARED)
@@ -252,7 +270,6 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
     whole = sides.join(_scenarios(before, "before"), ["backend", "scenario"], "left").join(
         _scenarios(after, "after"), ["backend", "scenario"], "left"
     )
-    runs = _inputs(before, "before").join(_inputs(after, "after"), "backend")
     verdicts = {
         side: F.coalesce(f"verdict_{side}", f"story_{side}", F.lit(MISSING)).alias(side) for side in ("before", "after")
     }
@@ -300,6 +317,20 @@ def changes(before: DataFrame, after: DataFrame) -> DataFrame:
 _COMPARED = ("verdict", "level", "reason", "flaky")
 
 
+def _differing(before: DataFrame, after: DataFrame) -> DataFrame:
+    """The scenarios, as (backend, scenario), that have a flaky check or not the same checks and verdicts in both."""
+    answer = F.xxhash64("check", "verdict", "revision").alias("answer")
+    one, other = (side.select("backend", "scenario", "flaky", answer).distinct() for side in (before, after))
+    # A check that is the same in both is there twice, and cancels out.
+    return (
+        one.unionByName(other)
+        .groupBy("backend", "scenario")
+        .agg(F.bit_xor("answer").alias("answers"), F.bool_or("flaky").alias("flaky"))
+        .filter("answers != 0 or flaky")
+        .select("backend", "scenario")
+    )
+
+
 def _with_story(side: DataFrame) -> DataFrame:
     return side.select("backend", "scenario", "check", *_COMPARED)
 
@@ -315,24 +346,16 @@ def _scenarios(side: DataFrame, name: str) -> DataFrame:
 
 
 def _inputs(side: DataFrame, name: str) -> DataFrame:
-    return side.groupBy("backend").agg(*(F.max(F.coalesce(i, F.lit(""))).alias(f"{i}_{name}") for i in INPUTS))
+    few = side.select("backend", *INPUTS).distinct()
+    return few.groupBy("backend").agg(*(F.max(F.coalesce(i, F.lit(""))).alias(f"{i}_{name}") for i in INPUTS))
 
 
-def fingerprints(attempts: DataFrame, columns: DataFrame) -> DataFrame:
+def fingerprints(cells: DataFrame) -> DataFrame:
     """Who answers alike: per scenario, the backends that gave the same answers to all its checks.
 
     Columns: scenario, fingerprint, backends, odd: whether this is one backend against all others, who agree.
-    An answer that is exactly Kafka's counts as that: times of appending differ between any two runs.
     """
-    exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
-    answer = F.when(exact, "exact").otherwise(F.concat_ws(" ", "verdict", "grade", "observed"))
-    prints = (
-        attempts.join(columns.select("run_id", "backend"), ["run_id", "backend"])
-        .groupBy("scenario", "backend")
-        .agg(F.array_sort(F.collect_set(F.concat_ws(" ", "check", answer))).alias("answers"))
-        .withColumn("fingerprint", F.substring(F.sha2(F.concat_ws("\n", "answers"), 256), 1, 12))
-    )
-    groups = prints.groupBy("scenario", "fingerprint").agg(F.array_sort(F.collect_list("backend")).alias("backends"))
+    groups = cells.groupBy("scenario", "fingerprint").agg(F.array_sort(F.collect_list("backend")).alias("backends"))
     everybody = Window.partitionBy("scenario")
     alone = (F.size("backends") == 1) & (F.count("*").over(everybody) == 2)
     return groups.withColumn("odd", alone & (F.sum(F.size("backends")).over(everybody) > 2))

@@ -20,10 +20,11 @@ from pyspark.sql import functions as F
 from reports import badges, ingest, junit, markdown, matrix, nightly, page, published, summary
 from reports.archive import Archive
 from reports.details import CheckDetail, details, shown_checks
-from reports.history import KEY, checks, fingerprints, nights
+from reports.history import checks, fingerprints, nights
+from reports.matrix import KEY
 from reports.model import LEVELS, Cell, Column, Deviation, Fingerprint, Matrix, Report, Row, Tally
 from reports.profiles import verdicts
-from reports.session import spark_session
+from reports.session import in_one_piece, spark_session
 from reports.storage import Storage
 
 # What a report consists of, beside a badge per backend and profile.
@@ -57,13 +58,16 @@ def build(
     stop a report: they are kept in malformed.ndjson, each with its file and what is wrong with it.
     """
     lines_in = {file: _count_lines(file) for file in result_files(paths)}
-    spark = spark_session(master, java_home)
+    spark = spark_session(master, java_home, sum(Path(file).stat().st_size for file in lines_in))
     # Computed here and now, and its plan forgotten: planning what follows on top of it would cost more than running it.
     parsed = ingest.parse(ingest.read(spark, list(lines_in))).localCheckpoint()
-    folded = fold(parsed)
+    checks, folded = fold(parsed)
     _check_accounts(lines_in, folded["account"])
     result = _matrix(folded)
-    told = nightly.take_in(Archive(spark, history), parsed, folded, result, expected) if history else None
+    told = None
+    if history:
+        malformed = ingest.malformed(parsed) if result.malformed else None
+        told = nightly.take_in(Archive(spark, history), checks, malformed, folded, result, expected)
     report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
     kept = _kept_lines(ingest.malformed(parsed).collect()) if result.malformed else None
     _write(Storage(spark, out), report, details(folded["check"]), titles, kept)
@@ -107,25 +111,29 @@ def result_files(paths: Sequence[str]) -> list[str]:
     return sorted(map(str, found))
 
 
-def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
-    """Everything the report needs, collected at once: a Spark job costs more than these lines do."""
+def fold(parsed: DataFrame) -> tuple[DataFrame, dict[str, list[SparkRow]]]:
+    """What history keeps, and everything the report needs, collected at once: a Spark job costs more than its rows."""
     lines = ingest.good(parsed)
     # What several parts rest on is computed once, and its plan forgotten.
-    runs = matrix.runs(lines).localCheckpoint()
+    outline = matrix.outline(lines).localCheckpoint()
+    attempts = in_one_piece(matrix.attempts(in_one_piece(lines))).localCheckpoint()
+    runs = matrix.runs(outline).localCheckpoint()
     columns = matrix.columns(runs).localCheckpoint()
-    attempts = matrix.last_attempts(lines).localCheckpoint()
-    grid = matrix.grid(matrix.scenarios(attempts), columns, matrix.cells(attempts, columns)).localCheckpoint()
+    last = matrix.last_attempts(attempts).localCheckpoint()
+    cells = matrix.cells(last, columns).localCheckpoint()
+    grid = matrix.grid(matrix.scenarios(last), columns, cells).localCheckpoint()
+    kept = checks(attempts, outline)
     parts = {
         "account": ingest.accounts(parsed),
         # as text: Python would read a timestamp in the zone of the machine
         "column": columns.withColumn("started", F.date_format("started", "yyyy-MM-dd'T'HH:mm:ss'Z'")),
         "cell": grid,
         "tally": matrix.tallies(grid),
-        "deviation": matrix.deviations(attempts, runs, columns),
-        "check": shown_checks(lines, columns, matrix.oracle_answers(attempts, runs)),
-        "fingerprint": fingerprints(attempts, columns),
-        "night": nights(lines, checks(lines)),
-        "file": lines.select("file", *KEY).distinct(),
+        "deviation": matrix.deviations(last, runs, columns),
+        "check": shown_checks(lines, columns, matrix.oracle_answers(last, runs)),
+        "fingerprint": fingerprints(cells),
+        "night": nights(outline, kept),
+        "file": outline.select("file", *KEY).distinct(),
     }
     tagged = [part.select(F.struct(*part.columns).alias(name)) for name, part in parts.items()]
     together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
@@ -134,7 +142,7 @@ def fold(parsed: DataFrame) -> dict[str, list[SparkRow]]:
         for name, value in row.asDict().items():
             if value is not None:
                 folded[name].append(value)
-    return folded
+    return kept, folded
 
 
 def _check_accounts(before: Mapping[str, int], accounts: Iterable[SparkRow]) -> None:

@@ -3,6 +3,9 @@
 For: which run a column shows, which attempt counts, what a cell says, what is disputed, and who deviates.
 `lines` is everywhere the good lines of `reports.ingest`, of any number of files and runs.
 
+Lines are many and everything else is few, so they are gone through twice: for the outline and for the attempts. Where
+many rows are grouped, what is counted has a fixed width (numbers, moments): Spark then needs no sorting.
+
 Left to others: reading lines (`reports.ingest`), and order and wording (the renderers).
 """
 
@@ -12,17 +15,35 @@ from pyspark.sql import functions as F
 from reports.model import COMPLETE, CUT_OFF, MISSING, NOT_RUN, OUTCOMES, VERDICTS
 from reports.schema import CHECK
 
+# What tells one file of a run from another.
+KEY = ("run_id", "backend", "worker")
 
-def runs(lines: DataFrame) -> DataFrame:
+
+def outline(lines: DataFrame) -> DataFrame:
+    """The lines in short: those that are no checks, and for all checks of a file one that stands for them.
+
+    `lines` is how many each stands for; `started` is a moment, and of checks that of the first.
+    """
+    kind, started = F.col("kind"), F.try_to_timestamp("started").alias("started")
+    told = ("reason", "oracle", "backend_version", "build", "clients", "suite_revision", "host")
+    checks = (
+        lines.filter(kind == "check")
+        .groupBy("file", *KEY, "kind")
+        .agg(F.count("*").alias("lines"), F.min(started).alias("started"))
+    )
+    others = lines.filter(kind != "check").select("file", *KEY, "kind", F.lit(1).alias("lines"), started, *told)
+    return checks.unionByName(others, allowMissingColumns=True)
+
+
+def runs(outline: DataFrame) -> DataFrame:
     """One row per (run_id, backend), with its files, one per worker, merged.
 
     Columns: started, oracle, backend_version, build, status, not_run (the reasons why it did not run).
     A run whose header is lost starts with its first check, or with whatever else started in the same run.
     A backend is an oracle if any header of it, of any run, says so.
     """
-    kind = F.col("kind")
-    started = F.try_to_timestamp("started")
-    files = lines.groupBy("run_id", "backend", "file").agg(
+    kind, started = F.col("kind"), F.col("started")
+    files = outline.groupBy("run_id", "backend", "file").agg(
         F.bool_or(kind == "header").alias("header"),
         F.bool_or(kind == "footer").alias("footer"),
         F.bool_or(kind == "check").alias("checks"),
@@ -72,31 +93,61 @@ def columns(runs: DataFrame) -> DataFrame:
     return runs.groupBy("backend").agg(newest.alias("newest")).select("newest.*")
 
 
-def last_attempts(lines: DataFrame) -> DataFrame:
-    """One row per (run_id, backend, check): the last attempt, whichever worker made it.
+def attempts(lines: DataFrame) -> DataFrame:
+    """One row per check of a file: the last attempt there, and whether its attempts disagreed (`flaky`).
 
     Its columns are the fields of a check but for the evidence, which is large and which no cell shows.
     """
-    checks = lines.filter(F.col("kind") == "check")
-    kept = F.struct(*(name for name in CHECK if name != "evidence"))
-    last = F.max_by(kept, F.struct("attempt", F.try_to_timestamp("started"), "file"))
-    return checks.groupBy("run_id", "backend", "check").agg(last.alias("last")).select("last.*")
+    verdict = F.col("verdict")
+    return (
+        lines.filter(F.col("kind") == "check")
+        .groupBy("run_id", "backend", "scenario", "check", "worker")
+        .agg(_last().alias("last"), (F.min(verdict) != F.max(verdict)).alias("flaky"))
+        .select("last.*", "flaky")
+    )
+
+
+def last_attempts(attempts: DataFrame) -> DataFrame:
+    """One row per (run_id, backend, check): the last attempt, whichever worker made it."""
+    # By the first of the keys above and in their order, so that Spark need not sort again.
+    return (
+        attempts.groupBy("run_id", "backend", "scenario", "check")
+        .agg(_last().alias("last"))
+        .select("last.*")
+        .drop("file")
+    )
+
+
+def _last() -> Column:
+    kept = F.struct("file", *(name for name in CHECK if name != "evidence"))
+    return F.max_by(kept, F.struct("attempt", F.try_to_timestamp("started"), "file"))
 
 
 def scenarios(attempts: DataFrame) -> DataFrame:
     """One row per scenario seen in any run: the denominator. Its words are those of its newest revision."""
-    words = F.struct("family", "level", "title", "impact")
-    newest = F.max_by(words, F.struct("revision", F.try_to_timestamp("started")))
-    return attempts.groupBy("scenario").agg(newest.alias("newest")).select("scenario", "newest.*")
+    words = ("family", "level", "title", "impact")
+    variants = attempts.groupBy("scenario", *words, "revision").agg(F.max(F.try_to_timestamp("started")).alias("last"))
+    newest = F.max_by(F.struct(*words), F.struct("revision", "last"))
+    return variants.groupBy("scenario").agg(newest.alias("newest")).select("scenario", "newest.*")
 
 
 def cells(attempts: DataFrame, columns: DataFrame) -> DataFrame:
-    """One row per (scenario, backend) that has checks: the worst verdict, and how many checks got which."""
+    """One row per (scenario, backend) that has checks: the worst verdict, and how many checks got which.
+
+    `fingerprint` is the same where all checks were answered alike. An answer that is exactly Kafka's counts as that:
+    times of appending differ between any two runs.
+    """
+    exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
+    answer = F.when(exact, "exact").otherwise(F.concat_ws(" ", "verdict", "grade", "observed"))
     shown = attempts.join(columns.select("run_id", "backend"), ["run_id", "backend"])
     worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict")))
     return (
         shown.groupBy("scenario", "backend")
-        .agg(worst.alias("worst"), counts("verdict", VERDICTS))
+        .agg(
+            worst.alias("worst"),
+            counts("verdict", VERDICTS),
+            F.lower(F.hex(F.bit_xor(F.xxhash64("check", answer)))).alias("fingerprint"),
+        )
         .withColumn("outcome", F.element_at(F.array(*map(F.lit, VERDICTS)), F.col("worst").cast("int")))
         .drop("worst")
     )
@@ -111,7 +162,7 @@ def grid(scenarios: DataFrame, columns: DataFrame, cells: DataFrame) -> DataFram
     refused = F.size("not_run") > 0
     full = (
         scenarios.crossJoin(columns.select("backend", "oracle", "not_run"))
-        .join(cells, ["scenario", "backend"], "left")
+        .join(cells.drop("fingerprint"), ["scenario", "backend"], "left")
         .withColumn("outcome", F.coalesce("outcome", F.when(refused, NOT_RUN), F.lit(MISSING)))
     )
     oracle_deviates = F.col("oracle") & (F.col("outcome") == "deviates")

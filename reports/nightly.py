@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from reports import history, ingest, outcomes
 from reports.archive import Archive
 from reports.changes import place
-from reports.history import INPUTS, KEY
+from reports.history import INPUTS
+from reports.matrix import KEY
 from reports.model import (
     VERDICTS,
     Change,
@@ -45,14 +46,16 @@ Expected = Callable[[Change, Column], bool]
 
 def take_in(
     archive: Archive,
-    parsed: DataFrame,
+    tonights: DataFrame,
+    malformed: DataFrame | None,
     folded: Folded,
     matrix: Matrix,
     expected: Expected,
 ) -> History:
     """Add what is new to history, compare each backend's newest run with its last good night, and tell.
 
-    A change that was expected is none, and spoils no night.
+    `tonights` are the checks and `malformed` the lines that could not be read, if there are any. A change that was
+    expected is none, and spoils no night.
     """
     tonight = _nights(folded)
     shown = {column.backend: column.run_id for column in matrix.columns}
@@ -61,12 +64,8 @@ def take_in(
     known, candidates = _look_up(index, tonight, shown)
     new = [night for key, night in tonight.items() if night["lines"] > known.get(key, 0)]
 
-    lines = ingest.good(parsed)
     # The run that is shown may be known already, so what is new and what is compared are not the same.
-    tonights = history.checks(lines).localCheckpoint()
-    batch = ""
-    if new:
-        batch = archive.write_batch(_of(tonights, new), ingest.malformed(parsed) if matrix.malformed else None)
+    batch = archive.write_batch(_of(tonights, new), malformed) if new else ""
     bases = _bases(candidates, tonight, shown, batch)
     columns = {column.backend: column for column in matrix.columns}
     changes = tuple(
@@ -230,6 +229,7 @@ def _spoilt(night: Mapping[str, Any], shown: Mapping[str, str], spoilt: Iterable
 
 def _tell(sightings: DataFrame, nights: DataFrame) -> dict[str, list[SparkRow]]:
     """All that history tells, collected at once: a Spark job costs more than these rows do."""
+    sightings = history.telling(sightings).localCheckpoint()
     checks = Window.partitionBy("backend", "check")
     steady = (F.col("verdict").isin("conforms", "not-applicable")) & (F.count("*").over(checks) == 1)
     recent = Window.partitionBy("backend").orderBy(F.desc("started"))

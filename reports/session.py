@@ -20,26 +20,30 @@ import pyspark
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 LOOPBACK = "127.0.0.1"
-
-# A report folds thousands of lines, not millions: two partitions are enough for every shuffle.
-SHUFFLE_PARTITIONS = 2
 
 # For a master that is this process: a cluster's workers must be able to reach the driver.
 LOOPBACK_ONLY = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 
-# A cluster's jobs are large enough to earn back re-planning and compiling; here those two cost more than the
-# lines they speed up.
-SMALL_JOB = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-}
+# For thousands of rows, planning again on the way and more than one partition cost more than they save.
+SMALL_JOB = {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "1"}
 
 # Ten million rows of history are grouped within this; the default of 1 GB spills.
-LARGE_JOB = {"spark.driver.memory": "4g", "spark.sql.shuffle.partitions": "8"}
+LARGE_JOB = {"spark.driver.memory": "4g"}
+
+# Of ten million rows, a share that fits in the memory of a worker; the default of 200 is for far more.
+SHUFFLE_PARTITIONS = {"spark.sql.shuffle.partitions": "8"}
+
+# Compiling what a job does to a row takes eight processor seconds for a whole report, and saves a quarter of a
+# millisecond per line.
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+NOT_COMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+# From how many bytes of result files on it pays to compile (some 25,000 lines), and to be a large job.
+COMPILED_BYTES = 25 << 20
+LARGE_BYTES = 1 << 30
 
 # A job of seconds never earns back the optimising compiler or a parallel collector: C1 and the serial
 # collector halve the processor time of a small job.
@@ -62,24 +66,25 @@ class JavaDidNotStart(Exception):
         )
 
 
-def spark_session(master: str = "local[*]", java_home: str | None = None, *, large: bool = False) -> SparkSession:
+def spark_session(master: str = "local[*]", java_home: str | None = None, input_bytes: int = 0) -> SparkSession:
     """The process's Spark session, started on first use; it ends with the process.
 
-    `large` is for millions of rows on this machine: planning and compiling pay there, and cost where there are
-    thousands.
+    `input_bytes` is how much there is to read: on this machine, what pays for millions of rows costs more than it
+    saves for thousands. A cluster has its own memory and planning.
 
     Required: a Java 17+ that has jdk.incubator.vector. `java_home` counts for the first call only, since a
     process has one JVM. Not required: a writable cache; without one, sessions just start more slowly.
     """
+    large = input_bytes >= LARGE_BYTES
     conf = SparkConf(loadDefaults=False)
-    conf.setAll(list(_settings(master, large).items()))
+    conf.setAll(list(_settings(master, input_bytes).items()))
     if SparkContext._gateway is None:
         with _environment(_launch_environment(master, java_home)):
             _launch(conf, large)
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 
-def _settings(master: str, large: bool = False) -> dict[str, str]:
+def _settings(master: str, input_bytes: int = 0) -> dict[str, str]:
     settings = {
         "spark.app.name": "offset-conformance",
         "spark.master": master,
@@ -88,11 +93,17 @@ def _settings(master: str, large: bool = False) -> dict[str, str]:
         # Without Hadoop's checksum layer, which fails on a file name with a colon, such as HOST:PORT.
         "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(SHUFFLE_PARTITIONS),
     }
+    settings |= SHUFFLE_PARTITIONS | (COMPILED if input_bytes >= COMPILED_BYTES else NOT_COMPILED)
     if not _is_local(master):
         return settings
-    return settings | LOOPBACK_ONLY | (LARGE_JOB if large else SMALL_JOB)
+    return settings | LOOPBACK_ONLY | (LARGE_JOB if input_bytes >= LARGE_BYTES else SMALL_JOB)
+
+
+def in_one_piece(table: DataFrame) -> DataFrame:
+    """The table in one partition where the job is small: Spark then need not exchange rows to group or join them."""
+    small = table.sparkSession.conf.get("spark.sql.shuffle.partitions") == SMALL_JOB["spark.sql.shuffle.partitions"]
+    return table.coalesce(1) if small else table
 
 
 def _is_local(master: str) -> bool:

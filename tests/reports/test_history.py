@@ -20,7 +20,8 @@ def night(number: int, *checks: Rows | dict[str, Any], backend: str = "broker", 
 
 
 def kept(spark: SparkSession, *nights: Rows) -> DataFrame:
-    return history.checks(good_lines(spark, *nights))
+    lines = good_lines(spark, *nights)
+    return history.checks(matrix.attempts(lines), matrix.outline(lines))
 
 
 def seen(spark: SparkSession, *nights: Rows) -> DataFrame:
@@ -97,27 +98,43 @@ def test_the_version_at_which_a_behaviour_changed_is_found_in_the_order_of_versi
     assert (change["before"], change["after"]) == ("conforms", "deviates")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "outcome"),
-    [
-        ([check()], [wrong()], "regression"),
-        ([wrong()], [check()], "fixed"),
-        ([check()], [check(question="story", verdict="not-applicable")], "became not-applicable"),
-        ([check(), check(question="b")], [check()], "vanished"),
-        ([check()], [check(), check(question="b")], "new"),
-        ([check()], [check(), wrong(attempt=2)], "flaky"),
-        ([check()], [check(verdict="broken")], "undecided"),
-        ([check()], [wrong(revision=2)], "scenario changed"),
-        ([check()], [check()], None),
-        ([check(question="story", verdict="inconclusive")], [check(question="story", verdict="inconclusive")], None),
-        ([check(question="story", verdict="inconclusive")], [check()], "fixed"),
-    ],
-)
-def test_what_changed_between_two_nights_has_its_outcome(
-    spark: SparkSession, before: Rows, after: Rows, outcome: str | None
-) -> None:
-    found = history.changes(kept(spark, night(1, *before)), kept(spark, night(2, *after))).collect()
-    assert [row["outcome"] for row in found] == ([outcome] if outcome else [])
+STORY = check(question="story", verdict="inconclusive")
+
+CHANGES: dict[str, tuple[Rows, Rows, str | None]] = {
+    "wrong": ([check()], [wrong()], "regression"),
+    "mended": ([wrong()], [check()], "fixed"),
+    "declined": ([check()], [check(question="story", verdict="not-applicable")], "became not-applicable"),
+    "gone": ([check(), check(question="b")], [check()], "vanished"),
+    "one more": ([check()], [check(), check(question="b")], "new"),
+    "this and that": ([check()], [check(), wrong(attempt=2)], "flaky"),
+    "silent": ([check()], [check(verdict="broken")], "undecided"),
+    "asked anew": ([check()], [wrong(revision=2)], "scenario changed"),
+    "alike": ([check()], [check()], None),
+    "not told": ([STORY], [STORY], None),
+    "told at last": ([STORY], [check()], "fixed"),
+}
+
+
+@pytest.fixture(scope="module")
+def outcomes(spark: SparkSession) -> dict[str, list[str]]:
+    """What became of each case, each a backend of its own: one comparison of two nights for all of them."""
+    nights = ([night(n, *case[n - 1], backend=name) for name, case in CHANGES.items()] for n in (1, 2))  # type: ignore[misc]
+    before, after = (kept(spark, *lines).localCheckpoint() for lines in nights)
+    found: dict[str, list[str]] = {name: [] for name in CHANGES}
+    for row in history.changes(before, after).collect():
+        found[row["backend"]].append(row["outcome"])
+    return found
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_changed_between_two_nights_has_its_outcome(outcomes: dict[str, list[str]], name: str) -> None:
+    expected = CHANGES[name][2]
+    assert outcomes[name] == ([expected] if expected else [])
+
+
+def test_a_file_taken_in_twice_changes_nothing(spark: SparkSession) -> None:
+    before, after = (kept(spark, night(number, check(), wrong(question="b"))) for number in (1, 2))
+    assert history.changes(before.unionByName(before), after).collect() == []
 
 
 def test_a_change_names_the_inputs_that_moved(spark: SparkSession) -> None:
@@ -141,7 +158,9 @@ def test_a_night_counts_scenarios_and_knows_whether_it_is_complete(spark: SparkS
         night(1, check(), backend="torn")[:-1],
         [not_run("absent", run_id="run-01")],
     )
-    rows = {row["backend"]: row for row in history.nights(lines, history.checks(lines)).collect()}
+    outline = matrix.outline(lines)
+    kept = history.checks(matrix.attempts(lines), outline)
+    rows = {row["backend"]: row for row in history.nights(outline, kept).collect()}
     assert (rows["broker"]["deviates"], rows["broker"]["conforms"], rows["broker"]["lines"]) == (1, 1, 5)
     assert {name: (row["complete"], row["asked"]) for name, row in rows.items()} == {
         "broker": (True, True),
@@ -161,5 +180,7 @@ def test_backends_that_answer_alike_share_a_fingerprint_and_one_against_all_is_o
         column("b", 2),  # exactly Kafka's as well: what was accepted may hold a time of its own
         column("c", 0, verdict="deviates", grade=None),
     )
-    found = history.fingerprints(matrix.last_attempts(lines), matrix.columns(matrix.runs(lines))).collect()
+    columns = matrix.columns(matrix.runs(matrix.outline(lines)))
+    cells = matrix.cells(matrix.last_attempts(matrix.attempts(lines)), columns)
+    found = history.fingerprints(cells).collect()
     assert {tuple(row["backends"]): row["odd"] for row in found} == {("a", "b"): False, ("c",): True}

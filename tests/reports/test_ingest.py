@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from result_lines import check, footer, header, not_run
+from pyspark.sql.types import StringType, StructType
+from result_lines import check, footer, header, not_run, table
 
 from reports import ingest
+
+RAW = StructType().add("file", StringType()).add("raw", StringType())
 
 # What a killed worker, a full disk, a foreign file or a hostile one leaves behind. The part of a problem that
 # a reader needs stands beside each; None is a good line.
@@ -37,7 +40,7 @@ NASTY: dict[str, tuple[str, str | None]] = {
 @pytest.fixture(scope="module")
 def problems(spark: SparkSession) -> dict[str, str | None]:
     """What ingest says of each nasty line, from one pass over all of them."""
-    lines = spark.createDataFrame([(name, raw) for name, (raw, _) in NASTY.items()], "file string, raw string")
+    lines = table(spark, [{"file": name, "raw": raw} for name, (raw, _) in NASTY.items()], RAW)
     return {row["file"]: row["problem"] for row in ingest.parse(lines).collect()}
 
 
@@ -76,13 +79,13 @@ def test_bytes_that_are_no_utf8_make_a_malformed_line_and_stop_nothing(spark: Sp
 def test_objects_with_free_keys_stay_json_text(spark: SparkSession) -> None:
     observed = {"offset": -1, "nested": {"list": [1, None, "x"]}}
     line = check(observed=observed, accepted=[{"offset": 1}, {"offset": 2}])
-    row = ingest.parse(spark.createDataFrame([("file", json.dumps(line))], "file string, raw string")).collect()[0]
+    row = ingest.parse(table(spark, [{"file": "file", "raw": json.dumps(line)}], RAW)).collect()[0]
     assert json.loads(row["observed"]) == observed
     assert json.loads(row["accepted"]) == [{"offset": 1}, {"offset": 2}]
 
 
 def test_an_answer_that_never_came_is_null_and_not_the_word(spark: SparkSession) -> None:
     raw = json.dumps(check(verdict="broken", observed=None))
-    row = ingest.parse(spark.createDataFrame([("file", raw)], "file string, raw string")).collect()[0]
+    row = ingest.parse(table(spark, [{"file": "file", "raw": raw}], RAW)).collect()[0]
     assert row["problem"] is None
     assert row["observed"] is None

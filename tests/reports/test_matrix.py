@@ -13,14 +13,18 @@ LATER = "2026-11-19T08:00:00Z"
 
 
 def columns(lines: DataFrame) -> dict[str, Any]:
-    return {row["backend"]: row for row in matrix.columns(matrix.runs(lines)).collect()}
+    return {row["backend"]: row for row in matrix.columns(matrix.runs(matrix.outline(lines))).collect()}
+
+
+def grid(lines: DataFrame) -> DataFrame:
+    """Its parts are computed first, as in a report: planning it in one piece takes longer than all of it."""
+    shown = matrix.columns(matrix.runs(matrix.outline(lines))).localCheckpoint()
+    attempts = matrix.last_attempts(matrix.attempts(lines)).localCheckpoint()
+    return matrix.grid(matrix.scenarios(attempts), shown, matrix.cells(attempts, shown))
 
 
 def cells(lines: DataFrame) -> dict[tuple[str, str], Any]:
-    shown = matrix.columns(matrix.runs(lines))
-    attempts = matrix.last_attempts(lines)
-    grid = matrix.grid(matrix.scenarios(attempts), shown, matrix.cells(attempts, shown))
-    return {(row["scenario"], row["backend"]): row for row in grid.collect()}
+    return {(row["scenario"], row["backend"]): row for row in grid(lines).collect()}
 
 
 def test_a_run_with_header_and_footer_is_complete(spark: SparkSession) -> None:
@@ -174,15 +178,12 @@ def test_tallies_count_every_scenario_seen_for_every_backend(spark: SparkSession
         ],
         [header("two"), check("two", "latest.c", level="MAY"), footer("two")],
     )
-    attempts = matrix.last_attempts(lines)
-    shown = matrix.columns(matrix.runs(lines))
-    grid = matrix.grid(matrix.scenarios(attempts), shown, matrix.cells(attempts, shown))
     tallies = {
         (row["level"], row["backend"]): (
             row["scenarios"],
             {outcome: count for outcome, count in row["counts"].asDict().items() if count},
         )
-        for row in matrix.tallies(grid).collect()
+        for row in matrix.tallies(grid(lines)).collect()
     }
     assert tallies == {
         ("MUST", "one"): (2, {"conforms": 1, "deviates": 1}),
@@ -212,8 +213,8 @@ def test_a_deviation_stands_beside_the_answer_of_the_newest_apache_kafka_of_its_
         oracle("4.11.0", None),  # fell silent, so it has nothing to show
         oracle("5.0.0", 50, run_id="another"),
     )
-    runs = matrix.runs(lines)
-    found = matrix.deviations(matrix.last_attempts(lines), runs, matrix.columns(runs)).collect()
+    runs = matrix.runs(matrix.outline(lines))
+    found = matrix.deviations(matrix.last_attempts(matrix.attempts(lines)), runs, matrix.columns(runs)).collect()
     assert [(row["backend"], row["check"]) for row in found] == [("broker", "latest.one-record:latest")]
     assert (found[0]["oracle_backend"], found[0]["oracle_observed"]) == ("kafka@4.10.0", '{"offset":10}')
     assert found[0]["observed"] == '{"offset":0}'
@@ -221,6 +222,6 @@ def test_a_deviation_stands_beside_the_answer_of_the_newest_apache_kafka_of_its_
 
 def test_a_deviation_in_a_run_without_apache_kafka_stands_alone(spark: SparkSession) -> None:
     lines = good_lines(spark, [header(), check(verdict="deviates"), footer()])
-    runs = matrix.runs(lines)
-    found = matrix.deviations(matrix.last_attempts(lines), runs, matrix.columns(runs)).collect()
+    runs = matrix.runs(matrix.outline(lines))
+    found = matrix.deviations(matrix.last_attempts(matrix.attempts(lines)), runs, matrix.columns(runs)).collect()
     assert [row["oracle_observed"] for row in found] == [None]
