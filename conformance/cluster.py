@@ -62,7 +62,7 @@ COORDINATOR_SECONDS = 30.0
 """The first transaction of a broker's life creates an internal topic, which can take seconds."""
 
 REQUEST_TIMED_OUT = 7
-TIMED_OUT_TRIES = 3
+TIMED_OUT_SECONDS = 1.0
 """Kafka 4.3 with tiered storage says now and then, within a millisecond, that a look-up by time has timed out."""
 
 LOOKUP_MS = 10_000
@@ -78,6 +78,10 @@ class NotSupported(Exception):
 
 class StepFailed(Exception):
     """A step that a scenario needs was refused, so the questions after it would mean nothing."""
+
+
+Entries = dict[tuple[str, int], list[Observation]]
+"""Answers of ListOffsets by topic and partition; a broker may give several for one."""
 
 
 @dataclass(frozen=True)
@@ -403,26 +407,29 @@ class Cluster:
         isolation: int = READ_UNCOMMITTED,
         replica: int = CONSUMER,
         timeout_ms: int = LOOKUP_MS,
-    ) -> dict[tuple[str, int], list[Observation]]:
+    ) -> Entries:
         """Several questions in one request to the first one's leader; the order of the answer is not looked at.
 
-        Answers that every consumer takes as "ask again" are asked again, for as long as one would.
+        Answers that every consumer takes as "ask again" are asked again; the last is returned, whatever it is.
         """
-        first = questions[0]
-        deadline = time.monotonic() + LEADERSHIP_SECONDS
         request = self._list_offsets_request(questions, version, isolation, replica, timeout_ms)
-        tries = 0
+        enough = time.monotonic() + TIMED_OUT_SECONDS
+        return eventually(
+            lambda: self._ask_the_leader(questions[0], request, patient=replica == CONSUMER),
+            lambda seen: REQUEST_TIMED_OUT not in _errors(seen) or time.monotonic() > enough,
+            reason="a look-up that does not time out",
+            seconds=TIMED_OUT_SECONDS + LEADERSHIP_SECONDS,
+        )
+
+    def _ask_the_leader(self, first: Question, request: Any, *, patient: bool) -> Entries:
+        """What the leader of the first one's partition answers; with `patient`, once there is one."""
+        deadline = time.monotonic() + LEADERSHIP_SECONDS
         while True:
             node = self.leader(first.topic, first.partition)
-            answer = self._on(node, lambda connection: connection.exchange("list_offsets", request))
-            entries = _entries(answer)
-            errors = {each.fields["error"] for answers in entries.values() for each in answers}
-            tries += 1
-            again = errors & LEADERSHIP_ERRORS or (REQUEST_TIMED_OUT in errors and tries < TIMED_OUT_TRIES)
-            if not again or replica != CONSUMER or time.monotonic() > deadline:
+            entries = _entries(self._on(node, lambda connection: connection.exchange("list_offsets", request)))
+            if not patient or not _errors(entries) & LEADERSHIP_ERRORS or time.monotonic() > deadline:
                 return entries
-            if errors & LEADERSHIP_ERRORS:
-                self.await_leaders(first.topic, [first.partition])
+            self.await_leaders(first.topic, [first.partition])
 
     def _list_offsets_request(
         self,
@@ -789,8 +796,12 @@ def reachable(bootstrap: str, security: Security = PLAINTEXT) -> str | None:
         return f"something listens there, but it does not answer like a Kafka ({error})"
 
 
-def _entries(answer: Any) -> dict[tuple[str, int], list[Observation]]:
-    entries: dict[tuple[str, int], list[Observation]] = {}
+def _errors(entries: Entries) -> set[int]:
+    return {each.fields["error"] for answers in entries.values() for each in answers}
+
+
+def _entries(answer: Any) -> Entries:
+    entries: Entries = {}
     for topic in answer.topics:
         for each in topic.partitions:
             fields = {"error": int(each.error_code), "offset": int(each.offset), "timestamp": int(each.timestamp)}
