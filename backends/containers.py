@@ -165,9 +165,8 @@ class Container(RunningBackend):
         network = Network(docker_network_kw={"labels": marks}).create() if recipe.before else None
         keeper = _keeper_of_a_disk(client, recipe, marks) if recipe.disk else None
         for part in parts:
-            container = _prepared(part, self._port, marks, network, recipe.secrets)
-            if keeper and part is recipe.broker:
-                container.with_kwargs(**container._kwargs, volumes_from=[keeper.id])
+            disks = [keeper.id] if keeper and part is recipe.broker else []
+            container = _prepared(part, self._port, marks, network, recipe.secrets, disks)
             container.start()
         broker = container.get_wrapped_container()
         self._await_ready(broker, recipe)
@@ -277,8 +276,14 @@ def _keeper_of_a_disk(client: Engine, recipe: Recipe, marks: dict[str, str]) -> 
 
 
 def _prepared(
-    part: Part, port: int, marks: dict[str, str], network: Network | None, secrets: tuple[str, ...]
+    part: Part,
+    port: int,
+    marks: dict[str, str],
+    network: Network | None,
+    secrets: tuple[str, ...],
+    disks_of: list[str],
 ) -> DockerContainer:
+    """The container of a part, not started yet. `disks_of` are containers whose disks it shares."""
     secret = {name: os.environ[name] for name in secrets}
     container = DockerContainer(part.image, env={**part.environment, **(secret if part.port else {})})
     if part.command:
@@ -289,7 +294,7 @@ def _prepared(
         published[f"{part.port}/tcp"] = ("127.0.0.1", port)
     for path, content in part.files.items():
         container.with_copy_into_container(content.encode(), path)
-    options: dict[str, Any] = {"labels": marks}
+    options: dict[str, Any] = {"labels": marks, "volumes_from": disks_of}
     if part.entrypoint:
         options["entrypoint"] = list(part.entrypoint)
     if network is None:
