@@ -105,9 +105,14 @@ def mute_registry() -> Iterator[str]:
 def waiting_pip(process: subprocess.Popen[str]) -> psutil.Process:
     """The pip of a set-up that waits for its registry."""
 
+    def waits(child: psutil.Process) -> bool:
+        try:
+            return "--require-hashes" in child.cmdline() and bool(child.net_connections())
+        except psutil.Error:  # another step of the set-up, which has just ended
+            return False
+
     def look() -> list[psutil.Process]:
-        children = psutil.Process(process.pid).children()
-        return [child for child in children if "--require-hashes" in child.cmdline() and child.net_connections()]
+        return [child for child in psutil.Process(process.pid).children() if waits(child)]
 
     return eventually(look, bool, reason="pip to wait for the registry", seconds=SET_UP_SECONDS)[0]
 
