@@ -17,6 +17,7 @@ from conformance.answers import Observation, Silence
 from conformance.cluster import READ_UNCOMMITTED
 from conformance.security import PLAINTEXT, Security
 from conformance.specs import EARLIEST, LATEST, MAX_TIMESTAMP, OffsetSpec
+from conformance.waiting import DeadlinePassed
 
 ANSWER_SECONDS = 10.0
 
@@ -59,10 +60,10 @@ class SecondClient:
 def read_in_group(
     bootstrap: str, security: Security, group: str, topic: str, count: int, *, subscribe: bool
 ) -> list[int]:
-    """Offsets of up to `count` records as a consumer of a group reads them that has no commit and makes none.
+    """Offsets of `count` records as a consumer of a group reads them that has no commit and makes none.
 
     Where there is nothing committed it starts at the earliest. With `subscribe` it joins the group, else it takes
-    partition 0 by itself.
+    partition 0 by itself. Raises `DeadlinePassed` where they do not come: that is no answer, and not a wrong one.
     """
     properties = {"bootstrap.servers": bootstrap, "log_level": 0, **security.properties}
     policy = {"group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
@@ -74,7 +75,9 @@ def read_in_group(
             consumer.subscribe([topic])
         else:
             consumer.assign([TopicPartition(topic, 0, OFFSET_STORED)])
-        while len(offsets) < count and time.monotonic() < deadline:
+        while len(offsets) < count:
+            if time.monotonic() > deadline:
+                raise DeadlinePassed(f"{count} records for group {group}: {len(offsets)} within {GROUP_SECONDS:g} s")
             message = consumer.poll(0.1)
             offset = message.offset() if message is not None and message.error() is None else None
             offsets += [] if offset is None else [offset]
