@@ -661,54 +661,40 @@ class Cluster:
 
     def start_idempotent_producer(self) -> Producer:
         """A producer id without transactions, from any broker. A young one needs a moment to get hold of ids."""
-
-        def look() -> tuple[int, Producer]:
-            answer = self.ask(
-                "init_producer_id",
-                version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
-                transactional_id=None,
-                transaction_timeout=timedelta(seconds=60),
-                producer_id=-1,
-                producer_epoch=-1,
-            )
-            return int(answer.error_code), Producer(int(answer.producer_id), int(answer.producer_epoch))
-
-        error, producer = eventually(
-            look,
-            lambda seen: seen[0] not in COORDINATOR_ERRORS,
-            reason="a producer id",
-            seconds=COORDINATOR_SECONDS,
-        )
-        require(error, "start an idempotent producer")
-        return producer
+        return self._producer(lambda: self._init_producer_id(None, None), "an idempotent producer")
 
     def start_transactional_producer(self, transactional_id: str) -> Producer:
         """A producer id for transactions, from the coordinator that owns this transactional id."""
 
         def look() -> tuple[int, Producer | None]:
             node = self._transaction_coordinator(transactional_id)
-            if node is None:
-                return COORDINATOR_NOT_AVAILABLE, None
-            answer = self.ask(
-                "init_producer_id",
-                version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
-                node=node,
-                transactional_id=transactional_id,
-                transaction_timeout=timedelta(seconds=60),
-                producer_id=-1,
-                producer_epoch=-1,
-            )
-            return int(answer.error_code), Producer(int(answer.producer_id), int(answer.producer_epoch), True)
+            return self._init_producer_id(transactional_id, node) if node else (COORDINATOR_NOT_AVAILABLE, None)
 
+        return self._producer(look, "a transactional producer")
+
+    def _producer(self, look: Callable[[], tuple[int, Producer | None]], what: str) -> Producer:
         error, producer = eventually(
             look,
             lambda seen: seen[0] not in COORDINATOR_ERRORS,
-            reason="a transaction coordinator",
+            reason=f"an id for {what}",
             seconds=COORDINATOR_SECONDS,
         )
-        require(error, "start a transactional producer")
+        require(error, f"start {what}")
         assert producer is not None
         return producer
+
+    def _init_producer_id(self, transactional_id: str | None, node: str | None) -> tuple[int, Producer | None]:
+        answer = self.ask(
+            "init_producer_id",
+            version=self.highest("init_producer_id", up_to=5),  # later ones add two-phase commit
+            node=node,
+            transactional_id=transactional_id,
+            transaction_timeout=timedelta(seconds=60),
+            producer_id=-1,
+            producer_epoch=-1,
+        )
+        identity = int(answer.producer_id), int(answer.producer_epoch)
+        return int(answer.error_code), Producer(*identity, transactional_id is not None)
 
     def _transaction_coordinator(self, transactional_id: str) -> str | None:
         return self._coordinator(transactional_id, key_type=1)

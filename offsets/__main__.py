@@ -89,10 +89,7 @@ def _add_run(commands: Commands) -> None:
         "itself deviates (then the suite is in doubt), 3 when Apache Kafka gave no answer that could be judged,\n"
         "4 when no backend ran. pytest suites --backend NAME is the command that fails on a deviation.",
     )
-    _add_backends(command, required=False)
-    _add_scenarios(command)
-    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
-    _add_jobs(command)
+    _add_running(command)
 
 
 def _add_nightly(commands: Commands) -> None:
@@ -104,15 +101,10 @@ def _add_nightly(commands: Commands) -> None:
         "A night is good for a backend if nothing broke since its last good night, so that what broke stays news\n"
         "until it is mended or its baseline lists it. Exit codes as those of check; 4 when a backend did not run.",
     )
-    _add_backends(command, required=False)
-    _add_scenarios(command)
-    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
+    _add_running(command)
     command.add_argument("--history", metavar="DIR", help="where history is kept (DIR/history, in the --out directory)")
-    command.add_argument(
-        "--baselines", default="baselines", metavar="DIR", help="what is known of backends (baselines)"
-    )
-    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
-    _add_jobs(command)
+    _add_baselines(command)
+    _add_master(command)
 
 
 def _add_report(commands: Commands) -> None:
@@ -129,7 +121,7 @@ def _add_report(commands: Commands) -> None:
     command.add_argument("--out", default="out", metavar="DIR", help="where the report goes (out)")
     command.add_argument("--history", metavar="DIR", help="where history is kept, and what it tells is reported")
     _add_baselines(command)
-    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+    _add_master(command)
 
 
 def _add_check(commands: Commands) -> None:
@@ -188,7 +180,15 @@ def _add_baselines(command: Parser) -> None:
     )
 
 
-def _add_jobs(command: Parser) -> None:
+def _add_master(command: Parser) -> None:
+    command.add_argument("--master", default="local[*]", metavar="URL", help="the Spark master (local[*])")
+
+
+def _add_running(command: Parser) -> None:
+    """What whoever runs the suites may choose."""
+    _add_backends(command, required=False)
+    _add_scenarios(command)
+    command.add_argument("--out", default="out", metavar="DIR", help="where results, report and log go (out)")
     command.add_argument(
         "--jobs",
         type=_positive,
