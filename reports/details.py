@@ -8,7 +8,7 @@ Left to others: the matrix (`reports.matrix`), and showing any of it (`reports.p
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -22,6 +22,9 @@ TEXT_CHARACTERS: Final = 2000
 # One request or response: a ListOffsets answer with every field is a third of it.
 MESSAGE_CHARACTERS: Final = 800
 
+# The name of an API or a node.
+NAME_CHARACTERS: Final = 120
+
 # The question itself is the last exchange; what led up to it matters where the answer was not the expected one.
 EXCHANGES: Final = 4
 EXCHANGES_IF_EXACT: Final = 1
@@ -29,13 +32,14 @@ EXCHANGES_IF_EXACT: Final = 1
 # Of all exchanges together. With it, a page of 500 scenarios and 20 backends stays below ten megabytes.
 BUDGET_CHARACTERS: Final = 4_000_000
 
+# Of all evidence that is collected to pick them from: a check has up to eight exchanges and shows one to four.
+COLLECTED_CHARACTERS: Final = 4 * BUDGET_CHARACTERS
+
 # Three times 500 scenarios, 20 backends and 3 checks each.
 CHECKS: Final = 90_000
 
 # Who gets the room first: whatever a reader opens a cell for.
 _IN_ORDER: Final = ("deviates", "broken", "inconclusive", "unsupported", "conforms", "not-applicable")
-
-_EVIDENCE: Final = "array<struct<api:string,version:bigint,node:string,request:string,response:string,ms:double>>"
 
 
 @dataclass(frozen=True)
@@ -77,87 +81,77 @@ class CheckDetail:
     oracle_observed: str | None
 
 
-def shown_checks(lines: DataFrame, columns: DataFrame, oracle_answers: DataFrame) -> DataFrame:
-    """One row per check of the columns' runs: the last attempt, bounded, as the JSON text of a CheckDetail.
+def shown_checks(attempts: DataFrame, columns: DataFrame, oracle_answers: DataFrame) -> DataFrame:
+    """One row per check of the columns' runs, bounded: `told`, the JSON text of a CheckDetail but for what was
+    exchanged, its `place` in the order in which the budget is spent, and `evidence`, null where there is no room.
 
-    As one text, because Python takes in a text ten times as quickly as a row of twenty fields. `oracle_answers` are
-    those of `reports.matrix`.
+    As texts, because Python takes in a text ten times as quickly as a row of twenty fields. `attempts` are the last
+    ones and `oracle_answers` those of `reports.matrix`.
     """
-    exchanges = F.from_json("evidence", _EVIDENCE)
-    exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
-    wanted = F.when(exact, EXCHANGES_IF_EXACT).otherwise(EXCHANGES)
-    asked = (
-        lines.filter(F.col("kind") == "check")
-        .join(F.broadcast(columns.select("run_id", "backend")), ["run_id", "backend"])
-        .select(
-            "run_id",
-            "check",
-            F.struct("attempt", F.try_to_timestamp("started"), "file").alias("turn"),
-            F.struct(
-                *("backend", "scenario", "revision", "verdict", "grade", "test", "started", "duration_ms"),
-                *(_bounded(F.col(name), TEXT_CHARACTERS).alias(name) for name in ("reason", "asked", "accepted")),
-                _bounded(F.col("observed"), TEXT_CHARACTERS).alias("observed"),
-                F.array_compact("sources").alias("sources"),
-                F.coalesce(F.size(exchanges), F.lit(0)).alias("exchanged"),
-                _last(exchanges, wanted).alias("exchanges"),
-            ).alias("told"),
-        )
-    )
-    last = asked.groupBy("run_id", "told.backend", "check").agg(F.max_by("told", "turn").alias("told"))
-    size = F.aggregate("exchanges", F.lit(0), lambda sum, each: sum + _size(each))
     rank = F.array_position(F.array(*map(F.lit, _IN_ORDER)), F.col("verdict"))
     in_order = Window.orderBy(rank, F.col("grade") == "exact", "check", "backend")
+    told = F.struct(
+        *("backend", "scenario", "check", "revision", "verdict", "grade", "test", "started", "duration_ms"),
+        *(_bounded(name).alias(name) for name in ("reason", "asked", "accepted", "observed", "oracle_observed")),
+        "oracle_backend",
+        F.array_compact("sources").alias("sources"),
+        F.coalesce(F.json_array_length("evidence"), F.lit(0)).alias("exchanged"),
+    )
     return (
-        last.select("run_id", "check", "told.*")
-        .withColumns({"place": F.row_number().over(in_order), "spent": F.sum(size).over(in_order)})
+        attempts.join(F.broadcast(columns.select("run_id", "backend")), ["run_id", "backend"])
+        .withColumns({"place": F.row_number().over(in_order), "spent": F.sum(F.length("evidence")).over(in_order)})
         .filter(F.col("place") <= CHECKS)
-        .withColumn("exchanges", F.when(F.col("spent") <= BUDGET_CHARACTERS, F.col("exchanges")).otherwise(F.array()))
-        .join(oracle_answers, ["run_id", "check"], "left")
-        .withColumn("oracle_observed", _bounded(F.col("oracle_observed"), TEXT_CHARACTERS))
-        .drop("run_id", "place", "spent")
-        .select(F.to_json(F.struct("*"), {"ignoreNullFields": "false"}).alias("told"))
+        .join(F.broadcast(oracle_answers), ["run_id", "check"], "left")
+        .select(
+            "place",
+            F.to_json(told, {"ignoreNullFields": "false"}).alias("told"),
+            F.when(F.col("spent") <= COLLECTED_CHARACTERS, F.col("evidence")).alias("evidence"),
+        )
     )
 
 
 def details(rows: Iterable[SparkRow]) -> tuple[CheckDetail, ...]:
     """The rows as values, those of a cell in the order in which they were asked."""
-    found = [_detail(json.loads(row["told"])) for row in rows]
+    found, room = [], BUDGET_CHARACTERS
+    for row in sorted(rows, key=lambda row: row["place"]):
+        told = json.loads(row["told"])
+        exact = told["verdict"] == "conforms" and told["grade"] == "exact"
+        exchanges: tuple[Exchange, ...] = ()
+        if row["evidence"] is not None and room > 0:
+            exchanges = _last_exchanges(row["evidence"], EXCHANGES_IF_EXACT if exact else EXCHANGES)
+            room -= sum(len(each.request) + len(each.response) for each in exchanges)
+        told["sources"] = tuple(told["sources"])
+        found.append(CheckDetail(**told, exchanges=exchanges if room >= 0 else ()))
     return tuple(sorted(found, key=lambda one: (one.scenario, one.backend, one.started, one.check)))
 
 
-def _detail(told: dict[str, Any]) -> CheckDetail:
-    told["sources"] = tuple(told["sources"])
-    told["exchanges"] = tuple(_exchange(**each) for each in told["exchanges"])
-    return CheckDetail(**told)
+def _last_exchanges(evidence: str, number: int) -> tuple[Exchange, ...]:
+    """The last ones, bounded. A result file may leave out what it likes within an exchange."""
+    try:
+        exchanged = json.loads(evidence)
+    except (ValueError, RecursionError):  # more digits or deeper nested than Python reads
+        return ()
+    return tuple(_exchange(each) for each in exchanged[-number:])
 
 
-def _exchange(
-    api: str | None,
-    version: int | None,
-    node: str | None,
-    request: str | None,
-    response: str | None,
-    ms: float | None,
-) -> Exchange:
-    """A result file may leave out what it likes within an exchange."""
-    return Exchange(api or "", version or 0, node or "", request or "", response or "", ms or 0.0)
-
-
-def _bounded(text: Column, characters: int) -> Column:
-    return F.when(F.length(text) > characters, F.concat(F.substring(text, 1, characters), F.lit("…"))).otherwise(text)
-
-
-def _last(exchanges: Column, number: Column) -> Column:
-    first = F.greatest(F.size(exchanges) - number + 1, F.lit(1))
-    return F.transform(
-        F.slice(exchanges, first, number),
-        lambda each: F.struct(
-            *(each[name].alias(name) for name in ("version", "ms")),
-            *(_bounded(each[name], 120).alias(name) for name in ("api", "node")),
-            *(_bounded(each[name], MESSAGE_CHARACTERS).alias(name) for name in ("request", "response")),
-        ),
+def _exchange(each: Mapping[str, Any]) -> Exchange:
+    version, ms = each.get("version"), each.get("ms")
+    return Exchange(
+        api=_text(each.get("api"), NAME_CHARACTERS),
+        version=version if isinstance(version, int) else 0,
+        node=_text(each.get("node"), NAME_CHARACTERS),
+        request=_text(each.get("request"), MESSAGE_CHARACTERS),
+        response=_text(each.get("response"), MESSAGE_CHARACTERS),
+        ms=ms if isinstance(ms, int | float) else 0.0,
     )
 
 
-def _size(exchange: Column) -> Column:
-    return F.coalesce(F.length(exchange["request"]), F.lit(0)) + F.coalesce(F.length(exchange["response"]), F.lit(0))
+def _text(value: object, characters: int) -> str:
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value)
+    return text if len(text) <= characters else text[:characters] + "…"
+
+
+def _bounded(name: str) -> Column:
+    text = F.col(name)
+    cut = F.concat(F.substring(text, 1, TEXT_CHARACTERS), F.lit("…"))
+    return F.when(F.length(text) > TEXT_CHARACTERS, cut).otherwise(text)

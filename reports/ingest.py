@@ -9,7 +9,6 @@ Left to others: what the lines mean (`reports.matrix`).
 """
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -19,13 +18,40 @@ from reports.schema import KINDS, LINE, MOMENTS, VALUES, Field
 # Closes the object that a line is wrapped in before it is parsed. Spark's JSON parser stops at the end of the first
 # value and ignores the rest; if the object is not the line and the mark, the line was more or less than one value.
 END_MARK = "end"
-SHAPE = f"^OBJECT<{END_MARK}: BIGINT, line: OBJECT<%s>>$"
+SHAPE = f"^OBJECT<{END_MARK}: BIGINT, line: OBJECT<.*>>$"
 
 MALFORMED = "malformed"
 
-# What stands between < and > in a shape, up to four levels deep; no level is looked at twice. A name with a bracket in
-# it stands in backticks, and such a line is not a usual one.
-BALANCED = reduce(lambda inner, _: f"(?:[^<>`]++|<{inner}>)*+", range(3), "[^<>`]*+")
+# JSON by expressions, in the form in which Python writes it: ASCII, one blank after a comma or a colon. No character is
+# looked at twice.
+_TEXT = r'"(?:[ !#-\[\]-~]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+_INTEGER = r"-?(?:0|[1-9]\d{0,17}+)(?![\d.eE])"
+_NUMBER = r"-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
+
+
+def _listed(item: str) -> str:
+    return f"(?:{item}(?:, (?=[^]}}])|(?=[]}}])))*+"
+
+
+# Answers hold values and ranges of them, and evidence holds values: what is nested deeper is not a usual line.
+_SCALAR = f"(?:{_TEXT}|{_NUMBER}|true|false|null)"
+_ARRAY = rf"\[{_listed(_SCALAR)}\]"
+_FLAT = rf"\{{{_listed(f'{_TEXT}: (?:{_SCALAR}|{_ARRAY})')}\}}"
+_OBJECT = rf"\{{{_listed(f'{_TEXT}: (?:{_SCALAR}|{_ARRAY}|{_FLAT})')}\}}"
+
+# How a value of each type is written, by the first word that `reports.schema` has for it.
+WRITTEN = {
+    "STRING": _TEXT,
+    "BIGINT": _INTEGER,
+    "DECIMAL": _NUMBER,
+    "DOUBLE": _NUMBER,
+    "BOOLEAN": "(?:true|false)",
+    "VOID": "null",
+    "OBJECT": _OBJECT,
+    "ARRAY<STRING": rf"\[{_listed(_TEXT)}\]",
+    "ARRAY<OBJECT": rf"\[{_listed(_OBJECT)}\]",
+    "ARRAY<VOID": r"\[\]",
+}
 
 
 def read(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
@@ -41,10 +67,8 @@ def parse(lines: DataFrame) -> DataFrame:
     `problem` is null for a good line and one sentence for a malformed one, whose fields mean nothing.
     """
     return (
-        lines.select(
-            "file", "raw", F.schema_of_variant(_wrapped()).alias("shape"), F.from_json("raw", LINE).alias("line")
-        )
-        .withColumn("problem", F.when(F.coalesce(_usual(), F.lit(False)), _wrong_content()).otherwise(_problem()))
+        lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
+        .withColumn("problem", F.when(F.col("raw").rlike(USUAL), _wrong_content()).otherwise(_problem()))
         .select("file", "raw", "problem", "line.*")
     )
 
@@ -52,6 +76,10 @@ def parse(lines: DataFrame) -> DataFrame:
 def _wrapped() -> Column:
     """The line as a value, with the mark behind it; null where the two together are not JSON."""
     return F.try_parse_json(F.concat(F.lit('{"line":'), "raw", F.lit(f',"{END_MARK}":0}}')))
+
+
+def _shape() -> Column:
+    return F.schema_of_variant(_wrapped())
 
 
 def good(parsed: DataFrame) -> DataFrame:
@@ -69,26 +97,17 @@ def accounts(parsed: DataFrame) -> DataFrame:
     return parsed.groupBy("file", kind.alias("kind")).agg(F.count("*").alias("lines"))
 
 
-def _usual() -> Column:
-    """Whether the line has exactly the fields of its kind, each of a right type: one look instead of one per field.
-
-    Almost every line is like that. One that is not may still be good, with a newer writer's fields, and is looked
-    at field by field.
-    """
-    kind = F.col("line.kind")
-    matches = ((kind == name) & F.col("shape").rlike(_pattern(fields)) for name, fields in KINDS.items())
-    return reduce(lambda one, other: one | other, matches)
+def _usual(kind: str, fields: Mapping[str, Field]) -> str:
+    """A line that has exactly the fields of its kind, each of a right type, as the suite writes them."""
+    types = {name: "|".join(WRITTEN[type] for type in field.types) for name, field in fields.items()}
+    types["kind"] = f'"{kind}"'
+    told = (f'"{name}": (?:{type})' for name, type in types.items())
+    return rf"\{{{', '.join(told)}\}}"
 
 
-def _pattern(fields: Mapping[str, Field]) -> str:
-    """What `schema_of_variant` says of such a line: name: TYPE, by name."""
-    told = (f"{name}: (?:{'|'.join(map(_type_pattern, field.types))})" for name, field in sorted(fields.items()))
-    return SHAPE % ", ".join(told)
-
-
-def _type_pattern(type: str) -> str:
-    inner = {"OBJECT": f"<{BALANCED}>", "DECIMAL": r"\(\d+,\d+\)"}.get(type.removeprefix("ARRAY<"), "")
-    return f"{type}{inner}{'>' if type.startswith('ARRAY<') else ''}"
+# Almost every line is like that, and one expression tells it without parsing the line once more. One that is not may
+# still be good, with other blanks or a newer writer's fields, and is looked at field by field.
+USUAL = f"^(?:{'|'.join(_usual(kind, fields) for kind, fields in KINDS.items())})$"
 
 
 def _problem() -> Column:
@@ -96,7 +115,7 @@ def _problem() -> Column:
     kind = F.col("line.kind")
     return F.coalesce(
         F.when(F.col("raw").rlike(r"^\s*$"), F.lit("the line is blank")),
-        F.when(~F.coalesce(F.col("shape").rlike(SHAPE % ".*"), F.lit(False)), F.lit("the line is not one JSON object")),
+        F.when(~F.coalesce(_shape().rlike(SHAPE), F.lit(False)), F.lit("the line is not one JSON object")),
         F.when(kind.isNull() | ~kind.isin(*KINDS), F.lit(f"kind is none of {', '.join(KINDS)}")),
         F.nullif(F.concat_ws(", ", F.transform(_wrong_fields(), _told)), F.lit("")),
         _wrong_content(),

@@ -130,7 +130,7 @@ def fold(parsed: DataFrame) -> tuple[DataFrame, dict[str, list[SparkRow]]]:
         "cell": grid,
         "tally": matrix.tallies(grid),
         "deviation": matrix.deviations(last, runs, columns),
-        "check": shown_checks(lines, columns, matrix.oracle_answers(last, runs)),
+        "check": shown_checks(last, columns, matrix.oracle_answers(last, runs)),
         "fingerprint": fingerprints(cells),
         "night": nights(outline, kept),
         "file": outline.select("file", *KEY).distinct(),

@@ -94,10 +94,7 @@ def columns(runs: DataFrame) -> DataFrame:
 
 
 def attempts(lines: DataFrame) -> DataFrame:
-    """One row per check of a file: the last attempt there, and whether its attempts disagreed (`flaky`).
-
-    Its columns are the fields of a check but for the evidence, which is large and which no cell shows.
-    """
+    """One row per check of a file: the last attempt there, and whether its attempts disagreed (`flaky`)."""
     verdict = F.col("verdict")
     return (
         lines.filter(F.col("kind") == "check")
@@ -119,8 +116,7 @@ def last_attempts(attempts: DataFrame) -> DataFrame:
 
 
 def _last() -> Column:
-    kept = F.struct("file", *(name for name in CHECK if name != "evidence"))
-    return F.max_by(kept, F.struct("attempt", F.try_to_timestamp("started"), "file"))
+    return F.max_by(F.struct("file", *CHECK), F.struct("attempt", F.try_to_timestamp("started"), "file"))
 
 
 def scenarios(attempts: DataFrame) -> DataFrame:

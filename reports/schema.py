@@ -45,27 +45,25 @@ TEXTS: Final = Field(("ARRAY<STRING", "ARRAY<VOID"), ArrayType(StringType()))
 OBJECT: Final = Field(("OBJECT",), StringType())
 OBJECTS: Final = Field(("ARRAY<OBJECT", "ARRAY<VOID"), StringType())
 
+# Each kind's fields in the order in which the suite writes them.
 HEADER: Final[Mapping[str, Field]] = {
     "kind": TEXT,
     "schema_version": INTEGER,
-    "run_id": TEXT,
-    "worker": TEXT,
     "started": TEXT,
     "suite_revision": TEXT,
     "host": OBJECT,
-    "backend": TEXT,
     "backend_version": TEXT.or_null(),
     "build": TEXT,
     "oracle": BOOLEAN,
     "clients": OBJECT,
     "seed": INTEGER,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
 }
 
 CHECK: Final[Mapping[str, Field]] = {
     "kind": TEXT,
-    "run_id": TEXT,
-    "worker": TEXT,
-    "backend": TEXT,
     "scenario": TEXT,
     "check": TEXT,
     "revision": INTEGER,
@@ -85,24 +83,27 @@ CHECK: Final[Mapping[str, Field]] = {
     "duration_ms": NUMBER,
     "attempt": INTEGER,
     "evidence": OBJECTS,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
 }
 
 NOT_RUN: Final[Mapping[str, Field]] = {
     "kind": TEXT,
+    "reason": TEXT,
     "run_id": TEXT,
     "worker": TEXT,
     "backend": TEXT,
-    "reason": TEXT,
 }
 
 FOOTER: Final[Mapping[str, Field]] = {
     "kind": TEXT,
-    "run_id": TEXT,
-    "worker": TEXT,
-    "backend": TEXT,
     "ended": TEXT,
     "checks": INTEGER,
     "counts": OBJECT,
+    "run_id": TEXT,
+    "worker": TEXT,
+    "backend": TEXT,
 }
 
 KINDS: Final[Mapping[str, Mapping[str, Field]]] = {

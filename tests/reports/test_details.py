@@ -1,5 +1,6 @@
 """Every check of the runs that are shown, bounded, with what it was judged by."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,9 +18,8 @@ def exchange(number: int, text: str = "") -> Line:
 
 def shown(spark: SparkSession, *lines: Line) -> dict[tuple[str, str], Any]:
     asked = good_lines(spark, lines)
-    runs = matrix.runs(asked)
-    answers = matrix.oracle_answers(matrix.last_attempts(asked), runs)
-    rows = details.shown_checks(asked, matrix.columns(runs), answers).collect()
+    runs, last = matrix.runs(asked), matrix.last_attempts(matrix.attempts(asked))
+    rows = details.shown_checks(last, matrix.columns(runs), matrix.oracle_answers(last, runs)).collect()
     return {(each.backend, each.check): each for each in details.details(rows)}
 
 
@@ -86,6 +86,22 @@ def test_what_deviates_gets_the_room_first_and_the_rest_is_still_counted(
 
 
 def test_evidence_that_is_not_what_the_suite_writes_is_left_out_and_breaks_nothing(spark: SparkSession) -> None:
-    odd: list[Line] = [{"api": None}, {"request": {"not": "text"}}, {}]
+    odd: list[Line] = [{"api": None}, {"request": {"not": "text"}}, {}, {"version": "7", "ms": None}]
     (one,) = shown(spark, header(), check(verdict="deviates", evidence=odd)).values()
-    assert [each.api for each in one.exchanges] == ["", "", ""]
+    nothing = details.Exchange("", 0, "", "", "", 0.0)
+    assert one.exchanges == (nothing, replace(nothing, request='{"not": "text"}'), nothing, nothing)
+
+
+def test_evidence_is_collected_only_as_far_as_the_page_could_use_it(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(details, "COLLECTED_CHARACTERS", 300)
+    wire = [exchange(1, "x" * 100)]
+    found = shown(spark, header(), *(check(question=name, evidence=wire) for name in "abc"))
+    told = {name.partition(":")[2]: (len(each.exchanges), each.exchanged) for (_, name), each in found.items()}
+    assert told == {"a": (1, 1), "b": (0, 1), "c": (0, 1)}
+
+
+@pytest.mark.parametrize("evidence", ["9" * 5000, "[" * 5000], ids=["a number of 5000 digits", "5000 levels"])
+def test_evidence_that_python_cannot_read_is_left_out_and_breaks_nothing(evidence: str) -> None:
+    assert details._last_exchanges(evidence, 1) == ()

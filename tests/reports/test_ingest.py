@@ -1,6 +1,7 @@
 """Every line of every file is either good or malformed, and a malformed one says why."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StringType, StructType
 from result_lines import check, footer, header, not_run, table
 
+from conformance.results import ResultFile, RunInfo
 from reports import ingest
+from reports.schema import KINDS
 
 RAW = StructType().add("file", StringType()).add("raw", StringType())
 
@@ -89,3 +92,27 @@ def test_an_answer_that_never_came_is_null_and_not_the_word(spark: SparkSession)
     row = ingest.parse(table(spark, [{"file": "file", "raw": raw}], RAW)).collect()[0]
     assert row["problem"] is None
     assert row["observed"] is None
+
+
+def test_every_line_that_the_suite_writes_is_a_usual_one(tmp_path: Path) -> None:
+    file = ResultFile(tmp_path, RunInfo("run-1", "main", 7), "broker")
+    file.header(version=None, build="a build", oracle=False)
+    file.not_run('it says "no" — and then nothing\n')
+    file.footer()
+    file.close()
+    written = file.path.read_text().splitlines()
+    written += [json.dumps(check()), json.dumps(check(evidence=[{"api": "fetch", "ms": 1.5}] * 3, observed=None))]
+    for line in written:
+        told = json.loads(line)
+        in_order = {name: told[name] for name in KINDS[told["kind"]]}
+        assert re.match(ingest.USUAL, json.dumps(in_order)), line
+    assert all(re.match(ingest.USUAL, line) for line in written[:3])
+
+
+def test_a_line_that_is_all_escapes_and_brackets_is_read_like_any_other(spark: SparkSession) -> None:
+    escapes, brackets = '\\"é' * 100_000, {"offsets": [[], {}] * 10_000}
+    line = check(reason=escapes, observed=brackets)
+    usual = {name: line[name] for name in KINDS["check"]}
+    rows = [{"file": "file", "raw": json.dumps(each)} for each in (line, usual)]
+    problems = [row["problem"] for row in ingest.parse(table(spark, rows, RAW)).select("problem").collect()]
+    assert problems == [None, None]
