@@ -63,7 +63,7 @@ def headers(outline: DataFrame) -> DataFrame:
     )
 
 
-def nights(outline: DataFrame, checks: DataFrame) -> DataFrame:
+def nights(outline: DataFrame, attempts: DataFrame) -> DataFrame:
     """One row per file of a run: its inputs, whether it is complete, and how its scenarios came out."""
     kind = F.col("kind")
     files = outline.groupBy(*KEY).agg(
@@ -76,7 +76,7 @@ def nights(outline: DataFrame, checks: DataFrame) -> DataFrame:
     )
     worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict"))).cast("int")
     scenarios = (
-        checks.groupBy(*KEY, "scenario")
+        attempts.groupBy(*KEY, "scenario")
         .agg(F.element_at(F.array(*map(F.lit, VERDICTS)), worst).alias("outcome"))
         .groupBy(*KEY)
         .agg(counts("outcome", VERDICTS))

@@ -64,12 +64,13 @@ def read(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 def parse(lines: DataFrame) -> DataFrame:
     """(file, raw) to (file, raw, problem, and the fields of a result line): one row per line, always.
 
-    `problem` is null for a good line and one sentence for a malformed one, whose fields mean nothing.
+    `problem` is null for a good line and one sentence for a malformed one, whose fields mean nothing. Only a malformed
+    line keeps its text in `raw`.
     """
     return (
         lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
         .withColumn("problem", F.when(F.col("raw").rlike(USUAL), _wrong_content()).otherwise(_problem()))
-        .select("file", "raw", "problem", "line.*")
+        .select("file", F.when(F.col("problem").isNotNull(), F.col("raw")).alias("raw"), "problem", "line.*")
     )
 
 

@@ -132,7 +132,7 @@ def fold(parsed: DataFrame) -> tuple[DataFrame, dict[str, list[SparkRow]]]:
         "deviation": matrix.deviations(last, runs, columns),
         "check": shown_checks(last, columns, matrix.oracle_answers(last, runs)),
         "fingerprint": fingerprints(cells),
-        "night": nights(outline, kept),
+        "night": nights(outline, attempts),
         "file": outline.select("file", *KEY).distinct(),
     }
     tagged = [part.select(F.struct(*part.columns).alias(name)) for name, part in parts.items()]

@@ -11,6 +11,7 @@ Left to others: reading lines (`reports.ingest`), and order and wording (the ren
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.window import WindowSpec
 
 from reports.model import COMPLETE, CUT_OFF, MISSING, NOT_RUN, OUTCOMES, VERDICTS
 from reports.schema import CHECK
@@ -95,28 +96,21 @@ def columns(runs: DataFrame) -> DataFrame:
 
 def attempts(lines: DataFrame) -> DataFrame:
     """One row per check of a file: the last attempt there, and whether its attempts disagreed (`flaky`)."""
-    verdict = F.col("verdict")
-    return (
-        lines.filter(F.col("kind") == "check")
-        .groupBy("run_id", "backend", "scenario", "check", "worker")
-        .agg(_last().alias("last"), (F.min(verdict) != F.max(verdict)).alias("flaky"))
-        .select("last.*", "flaky")
-    )
+    each = Window.partitionBy("run_id", "backend", "scenario", "check", "worker")
+    disagree = F.min("verdict").over(each) != F.max("verdict").over(each)
+    checks = lines.filter(F.col("kind") == "check").select("file", *CHECK)
+    return _last(checks.withColumn("flaky", disagree), each)
 
 
 def last_attempts(attempts: DataFrame) -> DataFrame:
     """One row per (run_id, backend, check): the last attempt, whichever worker made it."""
-    # By the first of the keys above and in their order, so that Spark need not sort again.
-    return (
-        attempts.groupBy("run_id", "backend", "scenario", "check")
-        .agg(_last().alias("last"))
-        .select("last.*")
-        .drop("file")
-    )
+    return _last(attempts, Window.partitionBy("run_id", "backend", "scenario", "check")).drop("file", "flaky")
 
 
-def _last() -> Column:
-    return F.max_by(F.struct("file", *CHECK), F.struct("attempt", F.try_to_timestamp("started"), "file"))
+def _last(attempts: DataFrame, each: WindowSpec) -> DataFrame:
+    """Picked by rank and not by `max_by`, which would copy every row once per step of an aggregate."""
+    turns = each.orderBy(F.desc("attempt"), F.desc(F.try_to_timestamp("started")), F.desc("file"))
+    return attempts.withColumn("turn", F.row_number().over(turns)).filter("turn = 1").drop("turn")
 
 
 def scenarios(attempts: DataFrame) -> DataFrame:
