@@ -8,7 +8,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import reduce
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -80,7 +79,7 @@ def _write(
     texts = (
         page.render(report, checks, titles),
         markdown.render(report.matrix),
-        json.dumps(asdict(report.matrix), indent=1, ensure_ascii=False) + "\n",
+        published.as_json(report.matrix),
         published.render(report),
         summary.render(report),
         junit.render(report),

@@ -65,8 +65,10 @@ _INVISIBLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 def clean(text: str, length: int) -> str:
     """One printable line of at most `length` characters, whatever the text was."""
-    visible = (" " if unicodedata.category(char) in _INVISIBLE else char for char in _ESCAPES.sub(" ", text))
-    line = " ".join("".join(visible).split())
+    if not text.isprintable():  # most are, and have nothing to take out
+        visible = (" " if unicodedata.category(char) in _INVISIBLE else char for char in _ESCAPES.sub(" ", text))
+        text = "".join(visible)
+    line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
