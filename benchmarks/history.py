@@ -4,7 +4,8 @@ Makes two synthetic years of nightlies in the layout of `reports.archive` and me
 own and in processor seconds, because seconds on the clock say as much about the neighbours:
 the nightly report on the whole history against that on one a tenth as long;
 a rebuild of all sightings from the batches, with Spark on both and with DuckDB on the same Parquet;
-one nightly of many rows, from result files to the report, beside the same answers from DuckDB.
+one nightly of many rows, from result files to the report, beside the same answers from DuckDB, and beside a Spark
+session that parses the same lines and does nothing with them: the least that Spark could cost.
 
 The default length is for trying it out; --rows 10000000 is what is asked of a release.
 """
@@ -29,9 +30,10 @@ from pyspark.sql import functions as F
 from tabulate import tabulate
 
 from backends.java_runtime import find_java
-from reports import history, job
+from reports import history, ingest, job
 from reports.archive import CHECKS, Archive
 from reports.model import VERDICTS
+from reports.schema import LINE
 from reports.session import LARGE_BYTES, spark_session
 
 BACKENDS = 10
@@ -120,6 +122,8 @@ def _measure(scratch: Path, rows: int, night_rows: int) -> None:
     aim = f"{NIGHTLY_SECONDS:g} s for 60000 rows"
     met = ours.cpu <= NIGHTLY_SECONDS if night_rows == 60_000 else None
     table.append(_told(f"nightly of {night_rows} rows, Spark / DuckDB", ours, duck, aim, met))
+    least = _step("parse", scratch / "new", results=night)
+    table.append(_told(f"nightly of {night_rows} rows / parsing its lines", ours, least, "none", None))
     heads = ["processor seconds (on the clock)", "ours", "beside", "ratio", "aim", ""]
     print(f"\n{rows} check rows in {NIGHTS} nights")
     print(tabulate(table, heads, "github", disable_numparse=True))
@@ -247,6 +251,15 @@ def _nightly(options: argparse.Namespace) -> int:
     return len(report.history.changes)
 
 
+def _parse(options: argparse.Namespace) -> int:
+    files = job.result_files([str(options.results)])
+    size = sum(Path(file).stat().st_size for file in files)
+    lines = ingest.read(spark_session(java_home=str(find_java().home), input_bytes=size), files)
+    parsed = lines.select(F.from_json("raw", LINE).alias("line")).select("line.*")
+    parsed.write.format("noop").mode("overwrite").save()
+    return len(files)
+
+
 def _rebuild(options: argparse.Namespace) -> int:
     everything = Archive(_large_session(), str(options.place)).every_check()
     return int(history.sightings(everything).count())
@@ -275,6 +288,7 @@ def _large_session() -> SparkSession:
 STEPS: dict[str, Callable[[argparse.Namespace], int]] = {
     "generate": _generate,
     "nightly": _nightly,
+    "parse": _parse,
     "rebuild": _rebuild,
     "duckdb-rebuild": _duckdb_rebuild,
     "duckdb-nightly": _duckdb_nightly,
