@@ -26,7 +26,7 @@ MALFORMED = "malformed"
 # looked at twice.
 _TEXT = r'"(?:[ !#-\[\]-~]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
 _INTEGER = r"-?(?:0|[1-9]\d{0,17}+)(?![\d.eE])"
-_NUMBER = r"-?(?:0|[1-9]\d*+)(?:\.\d++)?+(?:[eE][+-]?\d++)?+"
+_NUMBER = r"-?(?:0|[1-9]\d{0,17}+)(?:\.\d{1,20}+)?+(?:[eE][+-]?\d{1,3}+)?+(?![\d.eE])"
 
 
 def _listed(item: str) -> str:
@@ -69,7 +69,7 @@ def parse(lines: DataFrame) -> DataFrame:
     """
     return (
         lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
-        .withColumn("problem", F.when(F.col("raw").rlike(USUAL), _wrong_content()).otherwise(_problem()))
+        .withColumn("problem", F.when(_usual(), _wrong_content()).otherwise(_problem()))
         .select("file", F.when(F.col("problem").isNotNull(), F.col("raw")).alias("raw"), "problem", "line.*")
     )
 
@@ -98,7 +98,7 @@ def accounts(parsed: DataFrame) -> DataFrame:
     return parsed.groupBy("file", kind.alias("kind")).agg(F.count("*").alias("lines"))
 
 
-def _usual(kind: str, fields: Mapping[str, Field]) -> str:
+def _usual_line(kind: str, fields: Mapping[str, Field]) -> str:
     """A line that has exactly the fields of its kind, each of a right type, as the suite writes them."""
     types = {name: "|".join(WRITTEN[type] for type in field.types) for name, field in fields.items()}
     types["kind"] = f'"{kind}"'
@@ -108,7 +108,12 @@ def _usual(kind: str, fields: Mapping[str, Field]) -> str:
 
 # Almost every line is like that, and one expression tells it without parsing the line once more. One that is not may
 # still be good, with other blanks or a newer writer's fields, and is looked at field by field.
-USUAL = f"^(?:{'|'.join(_usual(kind, fields) for kind, fields in KINDS.items())})$"
+USUAL = f"^(?:{'|'.join(_usual_line(kind, fields) for kind, fields in KINDS.items())})$"
+
+
+def _usual() -> Column:
+    """Whether a line is a usual one, and was read to its last field: the parser has limits of its own."""
+    return F.col("raw").rlike(USUAL) & F.col("line.backend").isNotNull()
 
 
 def _problem() -> Column:

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -102,6 +103,7 @@ def test_every_line_that_the_suite_writes_is_a_usual_one(tmp_path: Path) -> None
     file.close()
     written = file.path.read_text().splitlines()
     written += [json.dumps(check()), json.dumps(check(evidence=[{"api": "fetch", "ms": 1.5}] * 3, observed=None))]
+    assert {list(fields)[-1] for fields in KINDS.values()} == {"backend"}
     for line in written:
         told = json.loads(line)
         in_order = {name: told[name] for name in KINDS[told["kind"]]}
@@ -116,3 +118,19 @@ def test_a_line_that_is_all_escapes_and_brackets_is_read_like_any_other(spark: S
     rows = [{"file": "file", "raw": json.dumps(each)} for each in (line, usual)]
     problems = [row["problem"] for row in ingest.parse(table(spark, rows, RAW)).select("problem").collect()]
     assert problems == [None, None]
+
+
+@pytest.mark.parametrize(
+    "beyond",
+    [{"duration_ms": 10**1200}, {"observed": {"offset": 10**1200}}, {"reason": "x" * 21_000_000}],
+    ids=["a duration of 1200 digits", "an offset of 1200 digits", "a text of 21 million characters"],
+)
+def test_a_line_beyond_what_the_parser_takes_is_whole_or_malformed_and_never_empty(
+    spark: SparkSession, tmp_path: Path, beyond: dict[str, Any]
+) -> None:
+    line = check(**beyond)
+    file = tmp_path / "run.ndjson"
+    file.write_text(json.dumps({name: line[name] for name in KINDS["check"]}) + "\n")
+    (row,) = ingest.parse(ingest.read(spark, [str(file)])).select("problem", "kind", "check", "backend").collect()
+    told = (row["kind"], row["check"], row["backend"])
+    assert row["problem"] is not None or told == ("check", line["check"], line["backend"])
