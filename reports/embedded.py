@@ -9,7 +9,6 @@ Left to others: the page around it (`reports.page`), and how it looks (`reports/
 """
 
 import json
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +33,9 @@ FIELDS_SHOWN: Final = 24
 # Changes, sightings and the like, each: a year of nights of twenty backends, and whoever wants to know more than that
 # reads report.json with a program.
 ROWS_SHOWN: Final = 8000
+
+# Thirty years; what took longer, or is no number at all, was not measured.
+LONGEST_MS: Final = 1e12
 
 # Of a night, which there are so many of, what its chart shows.
 _OF_A_NIGHT: Final = ("run_id", "backend", "started", "good", "counts")
@@ -219,7 +221,7 @@ def _exchange(exchange: Exchange, pools: _Pools) -> list[Json]:
 
 
 def _milliseconds(value: float) -> float:
-    return round(value, 1) if math.isfinite(value) else 0.0
+    return round(value, 1) if abs(value) < LONGEST_MS else 0.0
 
 
 def _accepted(stored: str | None) -> list[str]:
@@ -233,7 +235,7 @@ def _observed(stored: str | None) -> list[tuple[str, str]] | None:
         return None
     try:
         value = json.loads(stored)
-    except ValueError:
+    except (ValueError, RecursionError):
         value = {"": stored}
     fields = value.items() if isinstance(value, dict) else [("", value)]
     return [(_name(name), visible(str(each), TEXT_CHARACTERS)) for name, each in list(fields)[:FIELDS_SHOWN]]

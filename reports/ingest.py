@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from reports.schema import KINDS, LINE, MOMENTS, VALUES, Field
+from reports.schema import KINDS, LINE, MOMENT, VALUES, Field
 
 # Closes the object that a line is wrapped in before it is parsed. Spark's JSON parser stops at the end of the first
 # value and ignores the rest; if the object is not the line and the mark, the line was more or less than one value.
@@ -22,9 +22,9 @@ SHAPE = f"^OBJECT<{END_MARK}: BIGINT, line: OBJECT<.*>>$"
 
 MALFORMED = "malformed"
 
-# JSON by expressions, in the form in which Python writes it: ASCII, one blank after a comma or a colon. No character is
-# looked at twice.
-_TEXT = r'"(?:[ !#-\[\]-~]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+"'
+# JSON by expressions, in the form in which Python writes it: one blank after a comma or a colon. No character is looked
+# at twice. What may stand in a text is left to the parser, which reads it too.
+_TEXT = r'"(?:[^"\\]++|\\.)*+"'
 _INTEGER = r"-?(?:0|[1-9]\d{0,17}+)(?![\d.eE])"
 _NUMBER = r"-?(?:0|[1-9]\d{0,17}+)(?:\.\d{1,20}+)?+(?:[eE][+-]?\d{1,3}+)?+(?![\d.eE])"
 
@@ -64,14 +64,25 @@ def read(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
 def parse(lines: DataFrame) -> DataFrame:
     """(file, raw) to (file, raw, problem, and the fields of a result line): one row per line, always.
 
-    `problem` is null for a good line and one sentence for a malformed one, whose fields mean nothing. Only a malformed
-    line keeps its text in `raw`.
+    `problem` is null for a good line and one sentence for a malformed one, whose fields mean nothing. Only a line that
+    is not a usual one keeps its text in `raw`.
+
+    Computed here and now, and its plan forgotten: planning what follows on top of it would cost more than running it.
+    Almost all lines are usual ones, and looking at the others field by field is planned only where there are any.
     """
-    return (
-        lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
-        .withColumn("problem", F.when(_usual(), _wrong_content()).otherwise(_problem()))
-        .select("file", F.when(F.col("problem").isNotNull(), F.col("raw")).alias("raw"), "problem", "line.*")
-    )
+    told = lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
+    quick = told.select("file", F.when(~_usual(), F.col("raw")).alias("raw"), "line.*").localCheckpoint()
+    others = quick.filter(F.col("raw").isNotNull())
+    if others.isEmpty():
+        return quick.withColumn("problem", F.lit(None).cast("string"))
+    usual = quick.filter(F.col("raw").isNull()).withColumn("problem", F.lit(None).cast("string"))
+    return usual.unionByName(_looked_at(others.select("file", "raw"))).localCheckpoint()
+
+
+def _looked_at(lines: DataFrame) -> DataFrame:
+    """Lines of any form, each with what is wrong with it."""
+    told = lines.select("file", "raw", F.from_json("raw", LINE).alias("line"))
+    return told.select("file", "raw", _problem().alias("problem"), "line.*")
 
 
 def _wrapped() -> Column:
@@ -99,10 +110,14 @@ def accounts(parsed: DataFrame) -> DataFrame:
 
 
 def _usual_line(kind: str, fields: Mapping[str, Field]) -> str:
-    """A line that has exactly the fields of its kind, each of a right type, as the suite writes them."""
-    types = {name: "|".join(WRITTEN[type] for type in field.types) for name, field in fields.items()}
-    types["kind"] = f'"{kind}"'
-    told = (f'"{name}": (?:{type})' for name, type in types.items())
+    """A line that has exactly the fields of its kind, each with a value that it may hold, as the suite writes them."""
+    values = {name: "|".join(WRITTEN[type] for type in field.types) for name, field in fields.items()}
+    for name, allowed in {**VALUES, "kind": (kind,)}.items():
+        if name in fields:
+            text = "STRING" in fields[name].types
+            or_null = ("null",) if "VOID" in fields[name].types else ()
+            values[name] = "|".join((*(f'"{each}"' if text else each for each in allowed), *or_null))
+    told = (f'"{name}": (?:{value})' for name, value in values.items())
     return rf"\{{{', '.join(told)}\}}"
 
 
@@ -113,7 +128,9 @@ USUAL = f"^(?:{'|'.join(_usual_line(kind, fields) for kind, fields in KINDS.item
 
 def _usual() -> Column:
     """Whether a line is a usual one, and was read to its last field: the parser has limits of its own."""
-    return F.col("raw").rlike(USUAL) & F.col("line.backend").isNotNull()
+    line = F.col("line")
+    moments = line["started"].isNotNull() | line["ended"].isNotNull() | (line["kind"] == "not-run")
+    return F.coalesce(F.col("raw").rlike(USUAL) & line["backend"].isNotNull() & moments, F.lit(False))
 
 
 def _problem() -> Column:
@@ -163,7 +180,7 @@ def _told(field: Column) -> Column:
 def _wrong_content() -> Column:
     """A value of the right type that is none of the published ones."""
     return F.coalesce(
-        *(_wrong_value(name, values) for name, values in VALUES.items()), *(_wrong_moment(name) for name in MOMENTS)
+        *(_wrong_value(name, values) for name, values in VALUES.items()), *map(_wrong_moment, ("started", "ended"))
     )
 
 
@@ -173,5 +190,5 @@ def _wrong_value(name: str, values: Sequence[str]) -> Column:
 
 
 def _wrong_moment(name: str) -> Column:
-    moment = F.col("line")[name]
-    return F.when(moment.isNotNull() & F.try_to_timestamp(moment).isNull(), F.lit(f"{name} is not a moment"))
+    told = F.col("line.kind").isin(*(kind for kind, fields in KINDS.items() if fields.get(name) is MOMENT))
+    return F.when(told & F.col("line")[name].isNull(), F.lit(f"{name} is not a moment"))

@@ -4,11 +4,12 @@ For: finding the files, running the pipeline in as few Spark jobs as it takes, c
 and writing the report. Left to others: printing (`reports.terminal` makes the text) and the command line.
 """
 
+import gc
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F
 
 from reports import badges, ingest, junit, markdown, matrix, nightly, page, published, summary
 from reports.archive import Archive
-from reports.details import CheckDetail, details, shown_checks
+from reports.details import CheckDetail, Wanted, details
 from reports.history import checks, fingerprints, nights
 from reports.matrix import KEY
 from reports.model import LEVELS, Cell, Column, Deviation, Fingerprint, Matrix, Report, Row, Tally
@@ -58,24 +59,40 @@ def build(
     """
     lines_in = {file: _count_lines(file) for file in result_files(paths)}
     spark = spark_session(master, java_home, sum(Path(file).stat().st_size for file in lines_in))
-    # Computed here and now, and its plan forgotten: planning what follows on top of it would cost more than running it.
-    parsed = ingest.parse(ingest.read(spark, list(lines_in))).localCheckpoint()
+    parsed = ingest.parse(ingest.read(spark, list(lines_in)))
     checks, folded = fold(parsed)
     _check_accounts(lines_in, folded["account"])
     result = _matrix(folded)
+    bad_lines = ingest.malformed(parsed) if result.malformed else None
+    malformed = bad_lines.collect() if bad_lines else []
     told = None
     if history:
-        malformed = ingest.malformed(parsed) if result.malformed else None
-        told = nightly.take_in(Archive(spark, history), checks, malformed, folded, result, expected)
+        told = nightly.take_in(Archive(spark, history), checks, bad_lines, folded, result, expected)
     report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
-    kept = _kept_lines(ingest.malformed(parsed).collect()) if result.malformed else None
-    _write(Storage(spark, out), report, details(folded["check"]), titles, kept)
+    wanted = Wanted(
+        {column.backend: column.run_id for column in result.columns},
+        {row["run_id"]: row["backends"] for row in folded["oracle"]},
+        {row["raw"] for row in malformed},
+    )
+    with _nothing_collected():
+        _write(Storage(spark, out), report, details(lines_in, wanted), titles, _kept_lines(malformed))
     return report
 
 
-def _write(
-    place: Storage, report: Report, checks: Sequence[CheckDetail], titles: page.Titles, malformed: str | None
-) -> None:
+@contextmanager
+def _nothing_collected() -> Iterator[None]:
+    """A page is made of a million values that all live until it is written, and Python would look for garbage among
+    them again and again."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
+def _write(place: Storage, report: Report, checks: Sequence[CheckDetail], titles: page.Titles, malformed: str) -> None:
     texts = (
         page.render(report, checks, titles),
         markdown.render(report.matrix),
@@ -89,10 +106,10 @@ def _write(
     place.remove("report", "badges")  # of backends that an earlier report had
     for name, text in badges.render(report).items():
         place.write(text, "report", "badges", name)
-    if malformed is None:
-        place.remove("report", "malformed.ndjson")  # an earlier report's
-    else:
+    if malformed:
         place.write(malformed, "report", "malformed.ndjson")
+    else:
+        place.remove("report", "malformed.ndjson")  # an earlier report's
 
 
 def result_files(paths: Sequence[str]) -> list[str]:
@@ -111,37 +128,29 @@ def result_files(paths: Sequence[str]) -> list[str]:
 
 
 def fold(parsed: DataFrame) -> tuple[DataFrame, dict[str, list[SparkRow]]]:
-    """What history keeps, and everything the report needs, collected at once: a Spark job costs more than its rows."""
+    """What history keeps, and everything that the report needs."""
     lines = ingest.good(parsed)
     # What several parts rest on is computed once, and its plan forgotten.
     outline = matrix.outline(lines).localCheckpoint()
     attempts = in_one_piece(matrix.attempts(in_one_piece(lines))).localCheckpoint()
     runs = matrix.runs(outline).localCheckpoint()
     columns = matrix.columns(runs).localCheckpoint()
-    last = matrix.last_attempts(attempts).localCheckpoint()
+    last = matrix.last_attempts(attempts)
     cells = matrix.cells(last, columns).localCheckpoint()
     grid = matrix.grid(matrix.scenarios(last), columns, cells).localCheckpoint()
-    kept = checks(attempts, outline)
     parts = {
         "account": ingest.accounts(parsed),
         # as text: Python would read a timestamp in the zone of the machine
         "column": columns.withColumn("started", F.date_format("started", "yyyy-MM-dd'T'HH:mm:ss'Z'")),
+        "oracle": matrix.oracles(runs),
         "cell": grid,
         "tally": matrix.tallies(grid),
         "deviation": matrix.deviations(last, runs, columns),
-        "check": shown_checks(last, columns, matrix.oracle_answers(last, runs)),
         "fingerprint": fingerprints(cells),
         "night": nights(outline, attempts),
         "file": outline.select("file", *KEY).distinct(),
     }
-    tagged = [part.select(F.struct(*part.columns).alias(name)) for name, part in parts.items()]
-    together = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged)
-    folded: dict[str, list[SparkRow]] = {name: [] for name in parts}
-    for row in together.collect():
-        for name, value in row.asDict().items():
-            if value is not None:
-                folded[name].append(value)
-    return kept, folded
+    return checks(attempts, outline).localCheckpoint(), {name: part.collect() for name, part in parts.items()}
 
 
 def _check_accounts(before: Mapping[str, int], accounts: Iterable[SparkRow]) -> None:

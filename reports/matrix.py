@@ -14,10 +14,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.window import WindowSpec
 
 from reports.model import COMPLETE, CUT_OFF, MISSING, NOT_RUN, OUTCOMES, VERDICTS
-from reports.schema import CHECK
+from reports.schema import CHECK, LEFT_IN_FILES
 
 # What tells one file of a run from another.
 KEY = ("run_id", "backend", "worker")
+
+# What tells one check of a run from another.
+ASKED = ("run_id", "backend", "scenario", "check")
 
 
 def outline(lines: DataFrame) -> DataFrame:
@@ -25,14 +28,14 @@ def outline(lines: DataFrame) -> DataFrame:
 
     `lines` is how many each stands for; `started` is a moment, and of checks that of the first.
     """
-    kind, started = F.col("kind"), F.try_to_timestamp("started").alias("started")
+    kind = F.col("kind")
     told = ("reason", "oracle", "backend_version", "build", "clients", "suite_revision", "host")
     checks = (
         lines.filter(kind == "check")
         .groupBy("file", *KEY, "kind")
-        .agg(F.count("*").alias("lines"), F.min(started).alias("started"))
+        .agg(F.count("*").alias("lines"), F.min("started").alias("started"))
     )
-    others = lines.filter(kind != "check").select("file", *KEY, "kind", F.lit(1).alias("lines"), started, *told)
+    others = lines.filter(kind != "check").select("file", *KEY, "kind", F.lit(1).alias("lines"), "started", *told)
     return checks.unionByName(others, allowMissingColumns=True)
 
 
@@ -95,28 +98,40 @@ def columns(runs: DataFrame) -> DataFrame:
 
 
 def attempts(lines: DataFrame) -> DataFrame:
-    """One row per check of a file: the last attempt there, and whether its attempts disagreed (`flaky`)."""
-    each = Window.partitionBy("run_id", "backend", "scenario", "check", "worker")
-    disagree = F.min("verdict").over(each) != F.max("verdict").over(each)
-    checks = lines.filter(F.col("kind") == "check").select("file", *CHECK)
-    return _last(checks.withColumn("flaky", disagree), each)
+    """One row per check of a file: the last attempt there.
+
+    `flaky` is whether its attempts there disagreed, and `last` whether it is the last of all workers of that run.
+    """
+    told = [name for name in CHECK if name not in LEFT_IN_FILES]
+    checks = lines.filter(F.col("kind") == "check").select("file", *told)
+    # Almost every check was asked once, and only the others need to be put in order.
+    number = F.xxhash64(*ASKED).alias("number")
+    shared = F.broadcast(checks.select(number).groupBy("number").count().filter("count > 1").select("number"))
+    once, again = (checks.select("*", number).join(shared, "number", how) for how in ("left_anti", "left_semi"))
+    in_file, in_run = Window.partitionBy(*ASKED, "worker"), Window.partitionBy(*ASKED)
+    disagree = F.min("verdict").over(in_file) != F.max("verdict").over(in_file)
+    again = again.withColumns({"flaky": disagree, "last": _is_last(in_file)}).filter("last")
+    return (
+        once.withColumns({"flaky": F.lit(False), "last": F.lit(True)})
+        .unionByName(again.withColumn("last", _is_last(in_run)))
+        .drop("number")
+    )
+
+
+def _is_last(each: WindowSpec) -> Column:
+    """Picked by rank and not by `max_by`, which would copy every row once per step of an aggregate."""
+    return F.row_number().over(each.orderBy(F.desc("attempt"), F.desc("started"), F.desc("file"))) == 1
 
 
 def last_attempts(attempts: DataFrame) -> DataFrame:
     """One row per (run_id, backend, check): the last attempt, whichever worker made it."""
-    return _last(attempts, Window.partitionBy("run_id", "backend", "scenario", "check")).drop("file", "flaky")
-
-
-def _last(attempts: DataFrame, each: WindowSpec) -> DataFrame:
-    """Picked by rank and not by `max_by`, which would copy every row once per step of an aggregate."""
-    turns = each.orderBy(F.desc("attempt"), F.desc(F.try_to_timestamp("started")), F.desc("file"))
-    return attempts.withColumn("turn", F.row_number().over(turns)).filter("turn = 1").drop("turn")
+    return attempts.filter("last").drop("file", "flaky", "last")
 
 
 def scenarios(attempts: DataFrame) -> DataFrame:
     """One row per scenario seen in any run: the denominator. Its words are those of its newest revision."""
     words = ("family", "level", "title", "impact")
-    variants = attempts.groupBy("scenario", *words, "revision").agg(F.max(F.try_to_timestamp("started")).alias("last"))
+    variants = attempts.groupBy("scenario", *words, "revision").agg(F.max("started").alias("last"))
     newest = F.max_by(F.struct(*words), F.struct("revision", "last"))
     return variants.groupBy("scenario").agg(newest.alias("newest")).select("scenario", "newest.*")
 
@@ -129,14 +144,14 @@ def cells(attempts: DataFrame, columns: DataFrame) -> DataFrame:
     """
     exact = (F.col("verdict") == "conforms") & (F.col("grade") == "exact")
     answer = F.when(exact, "exact").otherwise(F.concat_ws(" ", "verdict", "grade", "observed"))
-    shown = attempts.join(columns.select("run_id", "backend"), ["run_id", "backend"])
+    shown = attempts.join(F.broadcast(columns.select("run_id", "backend")), ["run_id", "backend"])
     worst = F.min(F.array_position(F.array(*map(F.lit, VERDICTS)), F.col("verdict")))
     return (
         shown.groupBy("scenario", "backend")
         .agg(
             worst.alias("worst"),
             counts("verdict", VERDICTS),
-            F.lower(F.hex(F.bit_xor(F.xxhash64("check", answer)))).alias("fingerprint"),
+            F.hex(F.bit_xor(F.xxhash64("check", answer))).alias("fingerprint"),
         )
         .withColumn("outcome", F.element_at(F.array(*map(F.lit, VERDICTS)), F.col("worst").cast("int")))
         .drop("worst")
@@ -165,6 +180,13 @@ def tallies(grid: DataFrame) -> DataFrame:
     return grid.groupBy("family", "level", "backend").agg(F.count("*").alias("scenarios"), counts("outcome", OUTCOMES))
 
 
+def oracles(runs: DataFrame) -> DataFrame:
+    """The Apache Kafkas of each run, as (run_id, backends), the newest version first."""
+    version = version_numbers(F.coalesce("backend_version", "backend"))
+    in_order = F.sort_array(F.collect_list(F.struct(version.alias("version"), "backend")), asc=False)
+    return runs.filter("oracle").groupBy("run_id").agg(in_order["backend"].alias("backends"))
+
+
 def oracle_answers(attempts: DataFrame, runs: DataFrame) -> DataFrame:
     """What Apache Kafka answered in each run, as (run_id, check, oracle_backend, oracle_observed).
 
@@ -188,9 +210,11 @@ def oracle_answers(attempts: DataFrame, runs: DataFrame) -> DataFrame:
 def deviations(attempts: DataFrame, runs: DataFrame, columns: DataFrame) -> DataFrame:
     """Every check that deviates in the column shown, beside what Apache Kafka answered in the same run."""
     deviating = attempts.filter(F.col("verdict") == "deviates").join(
-        columns.select("run_id", "backend", "oracle"), ["run_id", "backend"]
+        F.broadcast(columns.select("run_id", "backend", "oracle")), ["run_id", "backend"]
     )
-    return deviating.join(oracle_answers(attempts, runs), ["run_id", "check"], "left").select(
+    asked = F.broadcast(deviating.select("run_id", "check").distinct())
+    answers = oracle_answers(attempts.join(asked, ["run_id", "check"], "left_semi"), runs)
+    return deviating.join(F.broadcast(answers), ["run_id", "check"], "left").select(
         "run_id",
         "backend",
         "oracle",

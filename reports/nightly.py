@@ -1,7 +1,7 @@
 """One report's worth of runs taken into history, and what history then tells about them.
 
-For: which files are new, which night each backend is compared with, and collecting what history tells in as few
-Spark jobs as it takes. Left to others: the tables (`reports.history`) and where they lie (`reports.archive`).
+For: which files are new, which night each backend is compared with, and collecting what history tells.
+Left to others: the tables (`reports.history`) and where they lie (`reports.archive`).
 """
 
 from collections import defaultdict
@@ -228,7 +228,7 @@ def _spoilt(night: Mapping[str, Any], shown: Mapping[str, str], spoilt: Iterable
 
 
 def _tell(sightings: DataFrame, nights: DataFrame) -> dict[str, list[SparkRow]]:
-    """All that history tells, collected at once: a Spark job costs more than these rows do."""
+    """All that history tells."""
     sightings = history.telling(sightings).localCheckpoint()
     checks = Window.partitionBy("backend", "check")
     steady = (F.col("verdict").isin("conforms", "not-applicable")) & (F.count("*").over(checks) == 1)
@@ -259,12 +259,7 @@ def _tell(sightings: DataFrame, nights: DataFrame) -> dict[str, list[SparkRow]]:
         .drop("rank"),
         "malformed": nights.agg(F.coalesce(F.sum("malformed"), F.lit(0)).alias("malformed")),
     }
-    tagged = [part.select(F.struct(*part.columns).alias(name)) for name, part in parts.items()]
-    told: dict[str, list[SparkRow]] = {name: [] for name in parts}
-    for row in reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), tagged).collect():
-        for name, value in row.asDict().items():
-            if value is not None:
-                told[name].append(value)
+    told = {name: part.collect() for name, part in parts.items()}
     order = {"sighting": ("backend", "check", "first"), "night": ("backend", "started")}
     for name, rows in told.items():
         columns = order.get(name, tuple(parts[name].columns[:4]))

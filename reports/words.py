@@ -166,7 +166,7 @@ def answer_texts(stored: str) -> list[str]:
     """The same, each answer by itself."""
     try:
         value = json.loads(stored)
-    except ValueError:
+    except (ValueError, RecursionError):
         return [stored]
     return list(map(_one_answer, value if isinstance(value, list) else [value]))
 

@@ -84,8 +84,16 @@ def test_answers_are_texts_because_a_browsers_numbers_end_at_53_bits() -> None:
 @pytest.mark.parametrize("stored", ["", "[", "[1]", "7", '"text"', "null", '{"a":{"b":[1]}}'])
 def test_an_answer_that_is_no_object_is_shown_as_it_stands(stored: str) -> None:
     report, details = night_report()
-    odd = replace(details[0], observed=stored, accepted=stored, duration_ms=float("inf"))
+    odd = replace(details[0], observed=stored, accepted=stored)
     assert json.loads(escaped(shape(report, [odd], TITLES)))["observed"]
+
+
+@pytest.mark.parametrize("duration", [float("inf"), float("nan"), 10**1200], ids=["inf", "nan", "1200 digits"])
+def test_a_duration_that_nobody_measured_is_none(duration: float) -> None:
+    report, details = night_report()
+    data = shape(report, [replace(details[0], duration_ms=duration)], TITLES)
+    (check,) = (check for row in data["checks"].values() for cell in row.values() for check in cell)
+    assert check[10] == 0.0
 
 
 def test_checks_stand_at_their_row_and_column_and_those_of_no_cell_are_left_out() -> None:
