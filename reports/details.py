@@ -178,7 +178,7 @@ def _is_exact(told: Mapping[str, Any]) -> bool:
 def _moment(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):  # no moment, or one in the year 1
         return 0.0
 
 

@@ -170,6 +170,12 @@ def test_a_line_that_is_no_check_is_passed_over(tmp_path: Path, line: str) -> No
     assert one.check == "latest.one-record:good"
 
 
+@pytest.mark.parametrize("started", ["at noon", "0001-01-01T00:00:00"])
+def test_an_attempt_that_started_at_no_moment_is_the_earlier_one(shown: Any, started: str) -> None:
+    found = shown([check(reason="some time"), check(reason="never", started=started)])
+    assert [each.reason for each in found.values()] == ["some time"]
+
+
 def test_a_line_that_counts_for_nothing_is_not_told(shown: Any) -> None:
     good, bad = check(question="good"), check(level="PERHAPS")
     found = shown([bad, good], wanted=Wanted({"broker": "run-1"}, {}, {json.dumps(bad)}))
