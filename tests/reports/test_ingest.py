@@ -120,6 +120,34 @@ def test_a_line_that_is_all_escapes_and_brackets_is_read_like_any_other(spark: S
     assert problems == [None, None]
 
 
+def in_order(line: dict[str, Any]) -> str:
+    """As the suite writes it, so that nothing but what is wrong with it can tell it from a usual line."""
+    return json.dumps({name: line[name] for name in KINDS[line["kind"]]})
+
+
+WRONG: dict[str, tuple[str, str]] = {
+    "an unknown verdict": (in_order(check(verdict="fine")), "verdict is none of"),
+    "an unknown level": (in_order(check(level="PERHAPS")), "level is none of"),
+    "an unknown grade": (in_order(check(grade="nearly")), "grade is none of"),
+    "another schema": (in_order(header(schema_version=2)), "schema_version is none of"),
+    "a start that is no moment": (in_order(check(started="at noon")), "started is not a moment"),
+    "a day that is in no calendar": (in_order(header(started="2026-02-30T00:00:00Z")), "started is not a moment"),
+    "an end that is no moment": (in_order(footer(ended="at noon")), "ended is not a moment"),
+    "an escape that is none": (in_order(check(reason="@")).replace("@", r"\q"), "not one JSON object"),
+    "one in what stays in the file": (in_order(check(test="@")).replace("@", r"\q"), "not one JSON object"),
+    "half an escape there": (in_order(check(evidence=[{"api": "@"}])).replace("@", r"\u12"), "not one JSON object"),
+    "a control character": (in_order(check(reason="@")).replace("@", "\1"), "not one JSON object"),
+    "one in what stays in the file too": (in_order(check(test="@")).replace("@", "\t"), "not one JSON object"),
+}
+
+
+def test_a_line_in_the_usual_order_is_looked_at_no_less_closely(spark: SparkSession) -> None:
+    rows = [{"file": name, "raw": raw} for name, (raw, _) in WRONG.items()]
+    problems = {row["file"]: row["problem"] for row in ingest.parse(table(spark, rows, RAW)).collect()}
+    told = {name: problem for name, (_, problem) in WRONG.items()}
+    assert {name: told[name] in (problems[name] or "") for name in told} == dict.fromkeys(told, True), problems
+
+
 @pytest.mark.parametrize(
     "beyond",
     [{"duration_ms": 10**1200}, {"observed": {"offset": 10**1200}}, {"reason": "x" * 21_000_000}],
