@@ -13,7 +13,7 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import product
 from typing import Any, Final
 
@@ -99,7 +99,7 @@ _NEEDED: Final[Mapping[str, tuple[type, ...]]] = {
 }
 _FITTING: Final = frozenset(product(*_NEEDED.values()))
 
-_encode: Final = json.JSONEncoder(separators=(",", ":")).encode
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 @dataclass(frozen=True)
@@ -175,11 +175,13 @@ def _is_exact(told: Mapping[str, Any]) -> bool:
     return (told["verdict"], told["grade"]) == ("conforms", "exact")
 
 
-def _moment(text: str) -> float:
+def _moment(text: str) -> datetime:
+    """UTC where nothing else is said, as Spark takes it; the first of all where the text is no moment."""
     try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):  # no moment, or one in the year 1
-        return 0.0
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        moment = datetime.min
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _last_attempts(files: Iterable[str], wanted: Wanted) -> dict[Key, _Attempt]:
