@@ -1,7 +1,7 @@
 """Result files in, report out: the one entry to this room.
 
-For: finding the files, running the pipeline in as few Spark jobs as it takes, checking that no line got lost,
-and writing the report. Left to others: printing (`reports.terminal` makes the text) and the command line.
+For: finding the files, running the pipeline, checking that no line got lost, and writing the report.
+Left to others: printing (`reports.terminal` makes the text) and the command line.
 """
 
 import gc
@@ -63,11 +63,11 @@ def build(
     checks, folded = fold(parsed)
     _check_accounts(lines_in, folded["account"])
     result = _matrix(folded)
-    bad_lines = ingest.malformed(parsed) if result.malformed else None
-    malformed = bad_lines.collect() if bad_lines else []
+    aside = ingest.malformed(parsed)
+    malformed = aside.collect() if result.malformed else []
     told = None
     if history:
-        told = nightly.take_in(Archive(spark, history), checks, bad_lines, folded, result, expected)
+        told = nightly.take_in(Archive(spark, history), checks, aside if malformed else None, folded, result, expected)
     report = Report(result, verdicts(result, profiles or {}), _fingerprints(folded["fingerprint"]), told)
     wanted = Wanted(
         {column.backend: column.run_id for column in result.columns},

@@ -79,6 +79,33 @@ def test_a_report_is_built_from_a_directory(results: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("spark")
+def test_a_cell_of_the_page_opens_to_what_counts_and_to_kafkas_answer_in_its_run(tmp_path: Path) -> None:
+    wrong = check(verdict="deviates", observed={"offset": 0}, reason="what counts", attempt=2)
+    results = [
+        write(
+            tmp_path / "old.ndjson", header("kafka@3.9.2", oracle=True, backend_version="3.9.2"), check("kafka@3.9.2")
+        ),
+        write(
+            tmp_path / "new.ndjson",
+            header("kafka@3.10.0", oracle=True, backend_version="3.10.0"),
+            check("kafka@3.10.0", observed={"offset": 9}),
+        ),
+        write(
+            tmp_path / "broker.ndjson", header(), wrong, wrong | {"reason": "counts for nothing", "level": "PERHAPS"}
+        ),
+    ]
+    job.build(results, str(tmp_path))
+    page = (tmp_path / "report" / "index.html").read_text()
+    data = json.loads(page.partition(' id="data">')[2].partition("</script>")[0])
+    place = [column["backend"] for column in data["columns"]].index("broker")
+    ((told,),) = (row[str(place)] for row in data["checks"].values())
+    assert data["texts"][told[4]] == "what counts"
+    assert data["texts"][told[11]] == "kafka@3.10.0"
+    assert data["observed"][told[12]] == [["offset", "9"]]
+    assert "counts for nothing" not in data["texts"]
+
+
+@pytest.mark.usefixtures("spark")
 def test_a_file_named_twice_counts_once_and_old_malformed_lines_are_cleared(tmp_path: Path) -> None:
     file = write(tmp_path / "run.ndjson", header(), check(), footer())
     report = tmp_path / "report"
