@@ -91,7 +91,10 @@ def test_a_cell_of_the_page_opens_to_what_counts_and_to_kafkas_answer_in_its_run
             check("kafka@3.10.0", observed={"offset": 9}),
         ),
         write(
-            tmp_path / "broker.ndjson", header(), wrong, wrong | {"reason": "counts for nothing", "level": "PERHAPS"}
+            tmp_path / "broker.ndjson",
+            header(),
+            wrong,
+            wrong | {"attempt": 3, "reason": "counts for nothing", "level": "PERHAPS"},
         ),
     ]
     job.build(results, str(tmp_path))
